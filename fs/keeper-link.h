@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the worker asks of the keeper: everything that needs mount rights.
+ *
+ * Keeper and worker share one descriptor table (clone(CLONE_FILES)), so the messages on
+ * their SOCK_SEQPACKET pair carry descriptor *numbers*: a descriptor that the keeper
+ * opened is at once the worker's to use and to close.
+ *
+ * Worker side: any thread; calls are serialised inside and wait for the keeper (tens of
+ * microseconds). Keeper side: keeper.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct TnKeeperLink TnKeeperLink;
+
+/* Takes the socket. */
+TnKeeperLink *tn_keeper_link_new(int sock);
+void tn_keeper_link_free(TnKeeperLink *link);
+
+/*
+ * One more detached mount of the superblock behind *device, or of a new one when *device
+ * is -1: then *device becomes a new non-blocking /dev/fuse descriptor. uid and gid own the
+ * connection (user_id=, group_id=). Returns the mount descriptor, or -errno:
+ * -ENOTCONN when the superblock behind *device has ended (*device stays open).
+ */
+int tn_keeper_mount(TnKeeperLink *link, int *device, uid_t uid, gid_t gid);
+
+/* A detached tmpfs of at most `bytes` and `inodes` (TN_UNLIMITED: none): its descriptor, or -errno. */
+int tn_keeper_memory_new(TnKeeperLink *link, uint64_t bytes, uint64_t inodes);
+
+/* Changes the limits of such a tmpfs while it is in use. 0 or -errno. */
+int tn_keeper_memory_resize(TnKeeperLink *link, int mount, uint64_t bytes, uint64_t inodes);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One nest: everything that belongs to a sandbox hangs off this object: its account,
+ * rules, node table, store and its connection to the kernel.
+ *
+ * Reference counted; any thread of the worker. Its private parts are in nest-private.h,
+ * for the file-system operations only.
+ */
+#pragma once
+
+#include "registry.h"
+
+typedef struct TnAttachment {
+	uint64_t id;
+	int mount;      /* detached mount descriptor; the caller's to send and close */
+	bool frozen;
+} TnAttachment;
+
+TnNest *tn_nest_ref(TnNest *nest);
+void tn_nest_unref(TnNest *nest); /* takes NULL */
+
+uint64_t tn_nest_id(const TnNest *nest);
+uid_t tn_nest_owner(const TnNest *nest);
+
+/*
+ * One more mount for one more sandbox; makes a new superblock when none lives.
+ * Counts the attachment. 0 or -errno: -ENOENT evicting, -EBUSY ephemeral and attached
+ * before, or the keeper's error.
+ */
+int tn_nest_attach(TnNest *nest, TnAttachment *ret);
+
+/*
+ * The attachment's lease ended (or its reply could not be delivered). Unknown and
+ * repeated ids do nothing. The nest itself ends with its superblock, not here.
+ */
+void tn_nest_detach(TnNest *nest, uint64_t attachment_id);
+
+void tn_nest_info(TnNest *nest, TnNestInfo *ret);
+
+/* 0 keeps the old value, TN_UNLIMITED lifts it. A limit below the present use is allowed. 0 or -errno. */
+int tn_nest_set_limits(TnNest *nest, uint64_t bytes, uint64_t inodes, uint64_t ttl,
+                       uint64_t idle_ttl);
+
+/*
+ * Calls visit for each rule until it returns false; strings are valid during the call.
+ * A pattern is absolute, as a payload sees it: "/tmp/claude", "/var/tmp/x".
+ */
+typedef bool (*TnRuleVisit)(const char *pattern, bool deny, bool built_in, void *data);
+void tn_nest_each_rule(TnNest *nest, TnRuleVisit visit, void *data);
+
+/* Requests answered so far by FUSE opcode name ("LOOKUP", ...), those above zero. */
+typedef void (*TnCountVisit)(const char *operation, uint64_t count, void *data);
+void tn_nest_each_count(TnNest *nest, TnCountVisit visit, void *data);
+
+/* Recounts bytes and inodes from the store, without the account. 0 or -errno. */
+int tn_nest_recount(TnNest *nest, uint64_t *ret_bytes, uint64_t *ret_inodes);

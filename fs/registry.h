@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * All nests of one daemon: found by owner and name, created, loaded from the store at
+ * the start, evicted. Owns the nests (one reference each while they are listed).
+ *
+ * Any thread of the worker; locked inside. A TnNest returned is a reference that the
+ * caller gives back with tn_nest_unref(). Names are unique per owner.
+ */
+#pragma once
+
+#include "attach-proto.h"
+#include "keeper-link.h"
+#include "units.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct TnRegistry TnRegistry;
+typedef struct TnNest TnNest;
+typedef struct TnServe TnServe;
+
+typedef struct TnRegistryConfig {
+	int store_fd;         /* the store directory; borrowed */
+	bool many_owners;     /* a root daemon: nests of any uid, files get their ids */
+	TnKeeperLink *keeper; /* borrowed */
+	TnServe *serve;       /* the threads that answer the kernel; borrowed */
+	TnStoreKind default_store;
+	uint64_t default_bytes, default_inodes;
+} TnRegistryConfig;
+
+/* A nest to be made. Strings and arrays are borrowed for the call. */
+typedef struct TnNestSpec {
+	const char *name; /* NULL: ephemeral, a name is invented */
+	uid_t uid;
+	gid_t gid;
+	bool keep, durable;
+	uint64_t bytes, inodes, ttl, idle_ttl; /* 0 = default, TN_UNLIMITED = none */
+	TnStoreKind store;
+	const char *const *deny; /* patterns besides the built-in one */
+	size_t n_deny;
+	const char *const *read_only;
+	size_t n_read_only;
+} TnNestSpec;
+
+typedef enum TnNestState {
+	TN_NEST_ACTIVE,   /* a superblock lives */
+	TN_NEST_IDLE,     /* kept, nobody uses it */
+	TN_NEST_FROZEN,   /* changes refused */
+	TN_NEST_EVICTING, /* being wiped; the name is free again */
+	TN_NEST_DETACHED, /* found in the store after a restart, not attached since */
+} TnNestState;
+
+typedef struct TnNestInfo {
+	uint64_t id;
+	char name[TN_NAME_MAX + 1];
+	uid_t owner_uid;
+	gid_t owner_gid;
+	TnNestState state;
+	bool ephemeral, keep, durable;
+	TnStoreKind store;
+	uint32_t attachments; /* running sandboxes */
+	uint64_t bytes_used, bytes_limit, inodes_used, inodes_limit;
+	uint64_t ttl, idle_ttl; /* seconds or TN_UNLIMITED */
+	uint64_t denied_total, quota_hits_total, requests_total;
+	uint64_t nodes_cached;  /* inodes that the kernel holds a reference on */
+	int64_t created_ns, last_used_ns; /* CLOCK_REALTIME */
+} TnNestInfo;
+
+/* Opens the store, wipes what earlier ephemeral nests left, loads the named ones. 0 or -errno. */
+int tn_registry_new(TnRegistry **ret, const TnRegistryConfig *config);
+/* Ends every nest's connection and frees; named nests stay in the store. Takes NULL. */
+void tn_registry_free(TnRegistry *registry);
+
+/*
+ * 0 and a reference, or -EEXIST (that owner has one of that name), -EINVAL (name or
+ * pattern; text says which), -ENOTSUP (store kind), -ENOSPC, or another -errno of the store.
+ */
+int tn_registry_create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, char *why,
+                       size_t why_size);
+
+/* A reference, or NULL. */
+TnNest *tn_registry_find(TnRegistry *registry, uid_t owner, const char *name);
+TnNest *tn_registry_find_id(TnRegistry *registry, uint64_t id);
+
+/*
+ * References to every nest of `owner` ((uid_t)-1: of all), oldest first; the caller
+ * unrefs each and frees the array. NULL when out of memory or none; *ret_n says.
+ */
+TnNest **tn_registry_list(TnRegistry *registry, uid_t owner, size_t *ret_n);
+
+/*
+ * Frees the name, refuses attaches, ends the connection, moves the data to the trash and
+ * returns; the wipe goes on in the background. 0, or -EBUSY when sandboxes use it and
+ * !force (*ret_users says how many).
+ */
+int tn_registry_evict(TnRegistry *registry, TnNest *nest, bool force, uint32_t *ret_users);
+
+/* Nests that exist now, and how long none has existed (ns, 0 while there is one). */
+size_t tn_registry_count(TnRegistry *registry, int64_t *ret_empty_ns);
