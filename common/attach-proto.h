@@ -141,7 +141,9 @@ int tn_attach_end(TnAttachWriter *writer);
 
 /*
  * Checks a whole message: head, size, every record's type, bounds and form (strings
- * end in NUL and hold no other). 0, -EPROTO or -EPROTONOSUPPORT. *ret_head is a copy.
+ * end in NUL and hold no other), that a name fits the verb, and the number of rules.
+ * 0, -EPROTO or -EPROTONOSUPPORT. *ret_head is a copy; for another version, or what is
+ * no message at all, only its version (0: none) is set.
  */
 int tn_attach_check_request(const void *message, size_t size, TnAttachRequest *ret_head);
 int tn_attach_check_reply(const void *message, size_t size, TnAttachReply *ret_head);

@@ -2,7 +2,7 @@
 /*
  * The words users write: sizes, durations, nest names. Pure; any thread.
  *
- * SIZE is a number with an optional K, M, G or T (powers of 1024) or "max";
+ * SIZE is a number with an optional K, M, G or T (powers of 1024; "1.5G" is fine) or "max";
  * DURATION is a number with s, m, h or d; NAME is 1 to 64 of A-Za-z0-9._-,
  * not starting with "." or "-".
  */
@@ -30,5 +30,8 @@ bool tn_name_is_valid(const char *name);
 #define TN_SIZE_TEXT_MAX 16
 char *tn_format_size(uint64_t bytes, char buffer[TN_SIZE_TEXT_MAX]);
 
-/* "90s", "15m", "2h", "7d", "max": the largest unit that is at least 1, rounded down. */
+/*
+ * "90s", "15m", "2h", "7d", "max": the largest unit of which there are two or exactly one,
+ * rounded down.
+ */
 char *tn_format_duration(uint64_t seconds, char buffer[TN_SIZE_TEXT_MAX]);
