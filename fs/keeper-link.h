@@ -29,8 +29,21 @@ void tn_keeper_link_free(TnKeeperLink *link);
  */
 int tn_keeper_mount(TnKeeperLink *link, int *device, uid_t uid, gid_t gid);
 
-/* A detached tmpfs of at most `bytes` and `inodes` (TN_UNLIMITED: none): its descriptor, or -errno. */
+/* A detached tmpfs of at most `bytes` and `inodes` (TN_UNLIMITED: none): its descriptor, or -errno.
+ */
 int tn_keeper_memory_new(TnKeeperLink *link, uint64_t bytes, uint64_t inodes);
 
 /* Changes the limits of such a tmpfs while it is in use. 0 or -errno. */
 int tn_keeper_memory_resize(TnKeeperLink *link, int mount, uint64_t bytes, uint64_t inodes);
+
+/*
+ * Which user namespace the process behind a pidfd is in, as (device, inode) of its
+ * /proc/PID/ns/user: only the keeper of a root daemon may look. 0, -ESRCH it has ended,
+ * or -EACCES where even root may not.
+ */
+int tn_keeper_peer_userns(TnKeeperLink *link, int pidfd, uint64_t *ret_dev, uint64_t *ret_ino);
+
+/* For worker.c: it serves; it could not start (one line says why); it ends on purpose. */
+int tn_keeper_ready(TnKeeperLink *link);
+int tn_keeper_failed(TnKeeperLink *link, const char *why);
+int tn_keeper_stopping(TnKeeperLink *link);
