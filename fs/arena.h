@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A nest's state arena: one memfd that holds everything a successor of a killed worker
+ * needs: header, account, node records, links and names. Records refer to each other by
+ * index, never by pointer, so the arena can be mapped anywhere.
+ *
+ * The mapping is reserved at its largest size and the memfd is sparse: only records that
+ * are in use cost memory. What can be rebuilt (hashes, free lists) is not in here.
+ *
+ * The owner serialises access; see node.h. The account is atomic.
+ */
+#pragma once
+
+#include "quota.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TN_ARENA_MAGIC 0x616e6574736e6d74ULL
+#define TN_ARENA_VERSION 1
+
+#define TN_NODES_MAX (1U << 24)
+#define TN_LINKS_MAX (1U << 24)
+#define TN_NAME_UNIT 16U                  /* names are stored in units of this many bytes */
+#define TN_NAME_UNITS_MAX (1U << 26)
+#define TN_OPCODES 64
+
+/* Node record. Index 0 is never used: 0 means "none". */
+typedef struct TnNode {
+	uint64_t id;       /* FUSE nodeid, from a counter, never reused; 0: the record is free */
+	uint64_t ino;      /* inode number in the store */
+	uint64_t lookups;  /* references of the kernel: lookup count (fuse.h, FUSE_FORGET) */
+	uint64_t pages;    /* charged pages of data, when TN_NODE_CHARGE_KNOWN */
+	uint32_t links;    /* first TnLink, 0: unlinked */
+	uint32_t children; /* links that have this node as parent */
+	uint32_t next_by_id, next_by_ino;
+	uint32_t flags;
+	int32_t held_fd; /* keeps an unlinked node alive: O_PATH, a directory's O_RDONLY; or -1 */
+	uint16_t type;   /* S_IFMT bits */
+	uint8_t subtree; /* TnSubtree */
+	uint8_t reserved;
+	uint32_t reserved2;
+} TnNode;
+
+enum {
+	TN_NODE_CHARGE_KNOWN = 1 << 0,
+	TN_NODE_SPARSE = 1 << 1,    /* allocated pages are not just the first `pages` */
+	TN_NODE_SET_ID = 1 << 2,    /* may have set-uid or set-gid bits */
+	TN_NODE_XATTR = 1 << 3,     /* may have extended attributes */
+	TN_NODE_ORPHAN = 1 << 4,    /* unlinked, alive by the kernel's references */
+	TN_NODE_IN_ORPHANS = 1 << 5, /* its file is orphans/<id>, no descriptor held */
+};
+
+/* One name of a node. Index 0 is "none". */
+typedef struct TnLink {
+	uint32_t node; /* 0: free */
+	uint32_t parent;
+	uint32_t next; /* of the same node; in the free list: next free */
+	uint32_t name; /* offset in the name heap in TN_NAME_UNITs */
+	uint32_t name_length;
+} TnLink;
+
+typedef struct TnArenaHeader {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t reserved;
+	uint64_t nest_id;
+	uint64_t generation; /* of the superblock */
+	uint64_t next_node_id;
+	uint32_t nodes_end, links_end, names_end; /* first never-used index */
+	uint32_t reserved2;
+	TnAccount account;
+	_Atomic uint64_t orphan_pages;     /* charged by unlinked nodes that are still in use */
+	_Atomic uint64_t orphans;
+	_Atomic uint64_t xattr_bytes;      /* charged for extended attributes, all nodes */
+	_Atomic uint64_t denied;           /* refusals by rules */
+	_Atomic uint64_t requests[TN_OPCODES];
+	_Atomic int64_t last_used_ns;      /* CLOCK_REALTIME */
+} TnArenaHeader;
+
+typedef struct TnArena {
+	int fd;
+	uint8_t *base;
+	TnArenaHeader *header;
+	TnNode *nodes;
+	TnLink *links;
+	char *names;
+} TnArena;
+
+/* 0 or -errno. On failure *ret is cleared. */
+int tn_arena_init(TnArena *ret, uint64_t nest_id);
+void tn_arena_clear(TnArena *arena);
+
+/* Gives the memory of all records back to the system; the header and account stay. */
+void tn_arena_trim(TnArena *arena);

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "node.h"
+
+#include "macros.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_BUCKETS 256U
+#define NAME_CLASSES 17 /* 256 bytes in units of 16, and one unused */
+
+/* What can be rebuilt from the arena: hashes and free lists. */
+struct TnNodeTable {
+	TnArena *arena;
+	uint32_t *by_id, *by_ino; /* heads of chains, n_buckets each */
+	uint32_t n_buckets;       /* a power of two */
+	uint32_t n_nodes;
+	uint32_t free_nodes, free_links;        /* lists through next_by_id and next */
+	uint32_t free_names[NAME_CLASSES];      /* lists through the first four bytes */
+};
+
+static uint32_t bucket_of(const TnNodeTable *table, uint64_t key)
+{
+	/* Fibonacci hashing: counters and inode numbers differ in their low bits. */
+	return (uint32_t)((key * 0x9e3779b97f4a7c15ULL) >> 32) & (table->n_buckets - 1);
+}
+
+TnNode *tn_node_at(TnNodeTable *table, uint32_t index)
+{
+	return &table->arena->nodes[index];
+}
+
+static TnLink *link_at(TnNodeTable *table, uint32_t index)
+{
+	return &table->arena->links[index];
+}
+
+static char *name_at(TnNodeTable *table, const TnLink *link)
+{
+	return table->arena->names + (size_t)link->name * TN_NAME_UNIT;
+}
+
+/* --- names -------------------------------------------------------------------------- */
+
+static uint32_t name_units(size_t length)
+{
+	return (uint32_t)((length + 1 + TN_NAME_UNIT - 1) / TN_NAME_UNIT);
+}
+
+/* Offset of a stored copy, or 0. */
+static uint32_t name_store(TnNodeTable *table, const char *name, size_t length)
+{
+	uint32_t units = name_units(length);
+	uint32_t offset = table->free_names[units];
+	char *place;
+
+	if (offset) {
+		place = table->arena->names + (size_t)offset * TN_NAME_UNIT;
+		memcpy(&table->free_names[units], place, sizeof(uint32_t));
+	} else {
+		TnArenaHeader *header = table->arena->header;
+
+		if (header->names_end > TN_NAME_UNITS_MAX - units)
+			return 0;
+		offset = header->names_end;
+		header->names_end += units;
+		place = table->arena->names + (size_t)offset * TN_NAME_UNIT;
+	}
+	memcpy(place, name, length + 1);
+	return offset;
+}
+
+static void name_release(TnNodeTable *table, uint32_t offset, size_t length)
+{
+	uint32_t units = name_units(length);
+	char *place = table->arena->names + (size_t)offset * TN_NAME_UNIT;
+
+	memcpy(place, &table->free_names[units], sizeof(uint32_t));
+	table->free_names[units] = offset;
+}
+
+/* --- hashes ------------------------------------------------------------------------- */
+
+static void hash_insert(TnNodeTable *table, uint32_t index)
+{
+	TnNode *node = tn_node_at(table, index);
+	uint32_t *id_head = &table->by_id[bucket_of(table, node->id)];
+	uint32_t *ino_head = &table->by_ino[bucket_of(table, node->ino)];
+
+	node->next_by_id = *id_head;
+	*id_head = index;
+	node->next_by_ino = *ino_head;
+	*ino_head = index;
+}
+
+static void hash_remove(TnNodeTable *table, uint32_t index)
+{
+	TnNode *node = tn_node_at(table, index);
+	uint32_t *at = &table->by_id[bucket_of(table, node->id)];
+
+	while (*at != index)
+		at = &tn_node_at(table, *at)->next_by_id;
+	*at = node->next_by_id;
+	at = &table->by_ino[bucket_of(table, node->ino)];
+	while (*at != index)
+		at = &tn_node_at(table, *at)->next_by_ino;
+	*at = node->next_by_ino;
+}
+
+/* Doubles the buckets; keeps the old ones when memory is short (chains get longer). */
+static void hash_grow(TnNodeTable *table)
+{
+	uint32_t wanted = table->n_buckets * 2;
+	uint32_t *by_id = calloc(wanted, sizeof(*by_id));
+	uint32_t *by_ino = calloc(wanted, sizeof(*by_ino));
+
+	if (!by_id || !by_ino) {
+		free(by_id);
+		free(by_ino);
+		return;
+	}
+	free(table->by_id);
+	free(table->by_ino);
+	table->by_id = by_id;
+	table->by_ino = by_ino;
+	table->n_buckets = wanted;
+	for (uint32_t i = 1; i < table->arena->header->nodes_end; i++) {
+		if (tn_node_at(table, i)->id)
+			hash_insert(table, i);
+	}
+}
+
+/* --- life of the table -------------------------------------------------------------- */
+
+static void add_root(TnNodeTable *table, uint64_t root_ino)
+{
+	TnArenaHeader *header = table->arena->header;
+	TnNode *root = tn_node_at(table, TN_ROOT_INDEX);
+
+	header->nodes_end = TN_ROOT_INDEX + 1;
+	*root = (TnNode){
+		.id = 1, /* FUSE_ROOT_ID */
+		.ino = root_ino,
+		.lookups = 1, /* never forgotten */
+		.held_fd = -1,
+		.type = S_IFDIR,
+		.subtree = TN_SUBTREE_NONE,
+	};
+	if (header->next_node_id < 2)
+		header->next_node_id = 2;
+	table->n_nodes = 1;
+	hash_insert(table, TN_ROOT_INDEX);
+}
+
+int tn_node_table_new(TnNodeTable **ret, TnArena *arena, uint64_t root_ino)
+{
+	TnNodeTable *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	table->arena = arena;
+	table->n_buckets = FIRST_BUCKETS;
+	table->by_id = calloc(FIRST_BUCKETS, sizeof(*table->by_id));
+	table->by_ino = calloc(FIRST_BUCKETS, sizeof(*table->by_ino));
+	if (!table->by_id || !table->by_ino) {
+		tn_node_table_free(table);
+		return -ENOMEM;
+	}
+	add_root(table, root_ino);
+	*ret = table;
+	return 0;
+}
+
+void tn_node_table_free(TnNodeTable *table)
+{
+	if (!table)
+		return;
+	free(table->by_id);
+	free(table->by_ino);
+	free(table);
+}
+
+void tn_node_table_reset(TnNodeTable *table, uint64_t root_ino)
+{
+	tn_arena_trim(table->arena);
+	memset(table->by_id, 0, table->n_buckets * sizeof(*table->by_id));
+	memset(table->by_ino, 0, table->n_buckets * sizeof(*table->by_ino));
+	memset(table->free_names, 0, sizeof(table->free_names));
+	table->free_nodes = table->free_links = 0;
+	add_root(table, root_ino);
+}
+
+/* --- finding ------------------------------------------------------------------------ */
+
+uint32_t tn_node_by_id(TnNodeTable *table, uint64_t id)
+{
+	uint32_t index = table->by_id[bucket_of(table, id)];
+
+	while (index && tn_node_at(table, index)->id != id)
+		index = tn_node_at(table, index)->next_by_id;
+	return index;
+}
+
+uint32_t tn_node_by_ino(TnNodeTable *table, uint64_t ino)
+{
+	uint32_t index = table->by_ino[bucket_of(table, ino)];
+
+	while (index && tn_node_at(table, index)->ino != ino)
+		index = tn_node_at(table, index)->next_by_ino;
+	return index;
+}
+
+uint32_t tn_node_next(TnNodeTable *table, uint32_t index)
+{
+	while (++index < table->arena->header->nodes_end) {
+		if (tn_node_at(table, index)->id)
+			return index;
+	}
+	return 0;
+}
+
+size_t tn_node_count(TnNodeTable *table)
+{
+	return table->n_nodes;
+}
+
+/* --- links -------------------------------------------------------------------------- */
+
+/* Where the index of the link (parent, name) of the node is stored, or NULL. */
+static uint32_t *find_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name)
+{
+	uint32_t *at = &tn_node_at(table, index)->links;
+	size_t length = strlen(name);
+
+	for (; *at; at = &link_at(table, *at)->next) {
+		const TnLink *link = link_at(table, *at);
+
+		if (link->parent == parent && link->name_length == length &&
+		    memcmp(name_at(table, link), name, length) == 0)
+			return at;
+	}
+	return NULL;
+}
+
+bool tn_node_has_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name)
+{
+	return find_link(table, index, parent, name) != NULL;
+}
+
+bool tn_node_add_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name)
+{
+	TnArenaHeader *header = table->arena->header;
+	TnNode *node = tn_node_at(table, index);
+	size_t length = strlen(name);
+	uint32_t offset, new_link = table->free_links;
+
+	if (find_link(table, index, parent, name))
+		return true;
+	offset = name_store(table, name, length);
+	if (!offset)
+		return false;
+	if (new_link) {
+		table->free_links = link_at(table, new_link)->next;
+	} else if (header->links_end < TN_LINKS_MAX) {
+		new_link = header->links_end++;
+	} else {
+		name_release(table, offset, length);
+		return false;
+	}
+	*link_at(table, new_link) = (TnLink){
+		.node = index,
+		.parent = parent,
+		.next = node->links,
+		.name = offset,
+		.name_length = (uint32_t)length,
+	};
+	node->links = new_link;
+	tn_node_at(table, parent)->children++;
+	return true;
+}
+
+/* Unhooks and frees the link stored at *at; returns its parent. */
+static uint32_t drop_link(TnNodeTable *table, uint32_t *at)
+{
+	uint32_t index = *at;
+	TnLink *link = link_at(table, index);
+	uint32_t parent = link->parent;
+
+	*at = link->next;
+	name_release(table, link->name, link->name_length);
+	*link = (TnLink){.next = table->free_links};
+	table->free_links = index;
+	tn_node_at(table, parent)->children--;
+	return parent;
+}
+
+/* --- life of a node ----------------------------------------------------------------- */
+
+static uint32_t node_new(TnNodeTable *table, uint64_t ino, mode_t type, uint8_t subtree)
+{
+	TnArenaHeader *header = table->arena->header;
+	uint32_t index = table->free_nodes;
+
+	if (index)
+		table->free_nodes = tn_node_at(table, index)->next_by_id;
+	else if (header->nodes_end < TN_NODES_MAX)
+		index = header->nodes_end++;
+	else
+		return 0;
+	*tn_node_at(table, index) = (TnNode){
+		.id = header->next_node_id++,
+		.ino = ino,
+		.held_fd = -1,
+		.type = (uint16_t)(type & S_IFMT),
+		.subtree = subtree,
+	};
+	if (++table->n_nodes > table->n_buckets)
+		hash_grow(table); /* inserts the new node as well */
+	if (tn_node_by_ino(table, ino) != index)
+		hash_insert(table, index);
+	return index;
+}
+
+/* Frees the node if nothing needs it, then whatever of its ancestors it alone kept. */
+static void release_unneeded(TnNodeTable *table, uint32_t index, TnNodeReleased released,
+                             void *data)
+{
+	while (index > TN_ROOT_INDEX) {
+		TnNode *node = tn_node_at(table, index);
+		uint32_t parent = 0;
+
+		if (node->id == 0 || node->lookups > 0 || node->children > 0)
+			return;
+		released(node, data);
+		hash_remove(table, index);
+		while (node->links) {
+			uint32_t other = drop_link(table, &node->links);
+
+			/* Hard links have several parents: all but one go by recursion, one level
+			 * deep each, since a directory has one parent only. */
+			if (parent)
+				release_unneeded(table, parent, released, data);
+			parent = other;
+		}
+		*node = (TnNode){.next_by_id = table->free_nodes, .held_fd = -1};
+		table->free_nodes = index;
+		table->n_nodes--;
+		index = parent;
+	}
+}
+
+uint32_t tn_node_enter(TnNodeTable *table, uint32_t parent, const char *name, uint64_t ino,
+                       mode_t type)
+{
+	uint32_t index = tn_node_by_ino(table, ino);
+
+	if (!index) {
+		uint8_t subtree = tn_node_at(table, parent)->subtree;
+
+		if (subtree == TN_SUBTREE_NONE)
+			subtree = strcmp(name, "tmp") == 0 ? TN_SUBTREE_TMP : TN_SUBTREE_VAR_TMP;
+		index = node_new(table, ino, type, subtree);
+	}
+	if (!index)
+		return 0;
+	tn_node_at(table, index)->lookups++;
+	if (index != TN_ROOT_INDEX && !tn_node_add_link(table, index, parent, name)) {
+		tn_node_at(table, index)->lookups--;
+		return 0;
+	}
+	return index;
+}
+
+void tn_node_forget(TnNodeTable *table, uint32_t index, uint64_t count, TnNodeReleased released,
+                    void *data)
+{
+	TnNode *node = tn_node_at(table, index);
+
+	if (index == TN_ROOT_INDEX)
+		return;
+	/* The kernel never takes back more than it was given; a hostile one gains nothing. */
+	node->lookups = node->lookups > count ? node->lookups - count : 0;
+	release_unneeded(table, index, released, data);
+}
+
+void tn_node_remove_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name,
+                         TnNodeReleased released, void *data)
+{
+	uint32_t *at = find_link(table, index, parent, name);
+
+	if (!at)
+		return;
+	drop_link(table, at);
+	release_unneeded(table, parent, released, data);
+}
+
+/* --- places ------------------------------------------------------------------------- */
+
+uint32_t tn_node_name(TnNodeTable *table, uint32_t index, char name[NAME_MAX + 1])
+{
+	uint32_t first = tn_node_at(table, index)->links;
+	const TnLink *link = link_at(table, first);
+
+	if (!first)
+		return 0;
+	memcpy(name, name_at(table, link), link->name_length + 1);
+	return link->parent;
+}
+
+size_t tn_node_place(TnNodeTable *table, uint32_t parent, const char *name,
+                     const char *components[], size_t most, TnSubtree *ret_subtree)
+{
+	size_t depth = name ? 1 : 0, skip, n;
+	uint32_t at = parent;
+
+	*ret_subtree = tn_node_at(table, parent)->subtree;
+	/* The subtrees' own names, children of the root, are not components. */
+	while (at != TN_ROOT_INDEX && tn_node_at(table, at)->links) {
+		uint32_t up = link_at(table, tn_node_at(table, at)->links)->parent;
+
+		if (up == TN_ROOT_INDEX)
+			break;
+		depth++;
+		at = up;
+	}
+	n = depth < most ? depth : most;
+	skip = depth;
+	if (name && skip-- <= n)
+		components[skip] = name;
+	for (at = parent; skip > 0; skip--) {
+		const TnLink *link = link_at(table, tn_node_at(table, at)->links);
+
+		if (skip <= n)
+			components[skip - 1] = name_at(table, link);
+		at = link->parent;
+	}
+	return n;
+}
