@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Between the files of the control interface: control.c (thread and admission),
+ * control-methods.c (daemon and changes), control-query.c (listings), control-nests.c
+ * (which nest does a caller mean), control-json.c (what it looks like).
+ * Everything runs on the control thread unless it says otherwise.
+ */
+#pragma once
+
+#include "control.h"
+#include "nest.h"
+#include "varlink.h"
+
+#define TN_CONTROL_INTERFACE "org.tmpnest.Control"
+
+struct TnControl {
+	const TnWorkerEnv *env;
+	TnRegistry *registry;
+	TnWorkerStop *stop;
+	GMainContext *context;
+	GMainLoop *loop;
+	GThread *thread;
+	GThreadPool *recounts;
+	gint stopping; /* atomic: waiting recounts give up */
+	TnVarlinkServer *server;
+	int64_t started_ns;      /* CLOCK_REALTIME */
+	int64_t started_mono_ns; /* CLOCK_MONOTONIC */
+};
+
+/* control-methods.c */
+const TnVarlinkMethod *tn_control_methods(size_t *ret_n);
+
+/* control-query.c */
+void tn_control_list_nests(TnVarlinkCall *call, JsonObject *parameters, void *data);
+void tn_control_get_nest(TnVarlinkCall *call, JsonObject *parameters, void *data);
+/* One recount on a thread of control->recounts. */
+void tn_control_recount(void *job, void *control);
+
+/* control-nests.c: an error of the interface that may go into a reply or into a result. */
+typedef struct TnControlError {
+	const char *error; /* short name; NULL: none */
+	char reason[256];
+	const char *hint;
+	JsonObject *extra; /* owned; NULL: none */
+} TnControlError;
+
+void tn_control_error_clear(TnControlError *error);
+/* Answers the call with it and clears it. */
+void tn_control_fail(TnVarlinkCall *call, const char *name, TnControlError *error);
+/* One of ours for a -errno of registry or nest; why may be "" or NULL. */
+void tn_control_error_from(TnControlError *error, int r, const char *why);
+
+/*
+ * The nest that caller calls `name`; owner is -1, or the uid that it named. A reference,
+ * or NULL with *error filled.
+ */
+TnNest *tn_control_find(TnControl *control, const TnPeer *caller, const char *name, gint64 owner,
+			TnControlError *error);
+
+/* All that caller may see; as tn_registry_list(). */
+TnNest **tn_control_visible(TnControl *control, const TnPeer *caller, size_t *ret_n);
+
+/* control-json.c. Pure. */
+JsonObject *tn_control_nest_json(const TnNestInfo *info);
+/* Adds a string that may hold any byte: what is no UTF-8 becomes \xNN. */
+void tn_control_set_text(JsonObject *object, const char *key, const char *text);
+/* Adds a time in nanoseconds as RFC 3339 in UTC, in milliseconds. */
+void tn_control_set_time(JsonObject *object, const char *key, int64_t ns);
+/* Adds a number; TN_UNLIMITED becomes null. */
+void tn_control_set_limit(JsonObject *object, const char *key, uint64_t value);
+void tn_control_set_count(JsonObject *object, const char *key, uint64_t value);
+/* "dir" and so on; TN_STORE_DEFAULT and FALSE when it is none. */
+gboolean tn_control_store_kind(const char *text, TnStoreKind *ret);
