@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "keeper.h"
+
+#include "keeper-dirs.h"
+#include "keeper-proto.h"
+#include "log.h"
+#include "macros.h"
+#include "mount.h"
+#include "namespaces.h"
+#include "sys.h"
+#include "why.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+#define STOP_NS (5000 * MS)     /* for a worker that was told to stop */
+#define HEALTHY_NS (10000 * MS) /* a worker that served this long starts the back-off anew */
+#define DELAY_FIRST_MS 100
+#define DELAY_MAX_MS 5000
+
+typedef struct TnKeeper {
+	const TnKeeperConfig *config;
+	TnKeeperDirs dirs;
+	TnWorkerEnv env;
+	int signals;
+	int link;       /* our end; the worker's is env.link_socket */
+	pid_t worker;   /* 0: none runs */
+	bool serves;    /* this worker said that it is ready */
+	bool announced; /* the starter was told */
+	bool stopping;  /* the daemon ends; no new worker */
+	int64_t ready_at;
+	int64_t kill_at;    /* 0: not yet told to stop */
+	int64_t restart_at; /* meaningful while no worker runs */
+	unsigned delay_ms;
+	char failure[256]; /* what the worker said about its own start */
+} TnKeeper;
+
+/*
+ * What outlives a worker. Keeper and worker share one descriptor table, so everything
+ * that a dead worker had open is still there, and goes now: clients of the dead one see
+ * end-of-file, and the views' devices close, so that their users get ENOTCONN instead of
+ * hanging. A worker that takes views over needs their devices added here.
+ */
+static size_t surviving_descriptors(const TnKeeper *keeper, int survivors[16])
+{
+	const int own[] = {
+		STDIN_FILENO,
+		STDOUT_FILENO,
+		STDERR_FILENO,
+		keeper->signals,
+		keeper->dirs.runtime,
+		keeper->dirs.store,
+		keeper->dirs.runtime_lock,
+		keeper->dirs.store_lock,
+		keeper->dirs.attach,
+		keeper->dirs.control,
+	};
+
+	_Static_assert(sizeof(own) <= 16 * sizeof(int), "room in the caller's array");
+	memcpy(survivors, own, sizeof(own));
+	return TN_ARRAY_LEN(own);
+}
+
+static int compare_descriptors(const void *a, const void *b)
+{
+	int left = *(const int *)a, right = *(const int *)b;
+
+	return (left > right) - (left < right);
+}
+
+static void close_all_but_survivors(TnKeeper *keeper)
+{
+	int survivors[16];
+	size_t n = surviving_descriptors(keeper, survivors);
+	unsigned next = 0;
+
+	qsort(survivors, n, sizeof(survivors[0]), compare_descriptors);
+	for (size_t i = 0; i < n; i++) {
+		unsigned fd = (unsigned)survivors[i];
+
+		if (fd > next)
+			close_range(next, fd - 1, 0);
+		next = fd + 1;
+	}
+	close_range(next, ~0U, 0);
+	keeper->link = -1;
+	keeper->env.link_socket = -1;
+	keeper->env.stop_event = -1;
+}
+
+static int open_worker_channels(TnKeeper *keeper)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	keeper->link = pair[0];
+	keeper->env.link_socket = pair[1];
+	keeper->env.stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return keeper->env.stop_event < 0 ? -errno : 0;
+}
+
+static int start_worker(TnKeeper *keeper)
+{
+	int r = open_worker_channels(keeper);
+	long pid;
+
+	if (r < 0)
+		return r;
+	keeper->serves = false;
+	keeper->failure[0] = '\0';
+	/* Not fork(): the descriptor table is shared, so that what a worker opens lives on. */
+	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		_exit(keeper->config->worker(&keeper->env));
+	keeper->worker = (pid_t)pid;
+	tn_log(TN_LOG_DEBUG, "worker started: pid %d", keeper->worker);
+	return 0;
+}
+
+static void describe_end(int status, char *text, size_t size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+}
+
+static void schedule_restart(TnKeeper *keeper)
+{
+	int64_t now = tn_monotonic();
+
+	if (keeper->serves && now - keeper->ready_at >= HEALTHY_NS)
+		keeper->delay_ms = 0;
+	keeper->restart_at = now + keeper->delay_ms * MS;
+	keeper->delay_ms = keeper->delay_ms == 0 ? DELAY_FIRST_MS : keeper->delay_ms * 2;
+	if (keeper->delay_ms > DELAY_MAX_MS)
+		keeper->delay_ms = DELAY_MAX_MS;
+}
+
+/* Tells the worker, and gives it a time limit; a second call changes nothing. */
+static void begin_stop(TnKeeper *keeper)
+{
+	uint64_t one = 1;
+
+	keeper->stopping = true;
+	if (!keeper->worker || keeper->kill_at)
+		return;
+	keeper->kill_at = tn_monotonic() + STOP_NS;
+	if (write(keeper->env.stop_event, &one, sizeof(one)) < 0)
+		tn_log(TN_LOG_WARNING, "worker: cannot be told to stop: %s", strerror(errno));
+}
+
+static void collect_worker(TnKeeper *keeper)
+{
+	char how[96];
+	int status;
+
+	if (!keeper->worker || waitpid(keeper->worker, &status, WNOHANG) != keeper->worker)
+		return;
+	describe_end(status, how, sizeof(how));
+	keeper->worker = 0;
+	/* Before that the daemon just ends, and its starter still waits for the reason. */
+	if (keeper->announced)
+		close_all_but_survivors(keeper);
+	if (keeper->stopping) {
+		tn_log(TN_LOG_DEBUG, "worker ended: %s", how);
+		return;
+	}
+	if (!keeper->failure[0])
+		snprintf(keeper->failure, sizeof(keeper->failure), "worker: ended early: %s", how);
+	if (keeper->announced) {
+		schedule_restart(keeper);
+		tn_log(TN_LOG_ERROR,
+		       "worker: ended unexpectedly: %s; running views are lost, a new worker "
+		       "starts",
+		       how);
+	}
+}
+
+static void announce(TnKeeper *keeper)
+{
+	keeper->serves = true;
+	keeper->ready_at = tn_monotonic();
+	tn_log(TN_LOG_INFO, "serving at %s, worker %d", keeper->config->paths.runtime_dir,
+	       keeper->worker);
+	if (keeper->announced)
+		return;
+	keeper->announced = true;
+	if (keeper->config->ready)
+		keeper->config->ready(keeper->config->data);
+}
+
+static int make_mount(TnKeeper *keeper, const TnKeeperRequest *request, TnKeeperAnswer *answer)
+{
+	/* Only root's mounts may serve several uids: a payload that root starts can change
+	 * ids inside. They are reachable by descriptor only, as all of ours. */
+	bool allow_other = keeper->env.uid == 0;
+	int device = request->fd;
+	int mount = device < 0
+			    ? tn_mount_fuse_new(request->uid, request->gid, allow_other, &device)
+			    : tn_mount_fuse_again(device, request->uid, request->gid, allow_other);
+
+	answer->mount = mount;
+	answer->device = device;
+	return mount < 0 ? mount : 0;
+}
+
+static int make_memory(const TnKeeperRequest *request, TnKeeperAnswer *answer)
+{
+	answer->mount = tn_mount_memory_new(request->bytes, request->inodes);
+	return answer->mount < 0 ? answer->mount : 0;
+}
+
+static int serve_request(TnKeeper *keeper, const TnKeeperRequest *request, TnKeeperAnswer *answer)
+{
+	switch (request->op) {
+	case TN_KEEPER_MOUNT:
+		return make_mount(keeper, request, answer);
+	case TN_KEEPER_MEMORY_NEW:
+		return make_memory(request, answer);
+	case TN_KEEPER_MEMORY_RESIZE:
+		return tn_mount_memory_resize(request->fd, request->bytes, request->inodes);
+	case TN_KEEPER_PEER_USERNS:
+		return tn_namespaces_of_pidfd(request->fd, &answer->dev, &answer->ino);
+	case TN_KEEPER_READY:
+		announce(keeper);
+		return 0;
+	case TN_KEEPER_FAILED:
+		snprintf(keeper->failure, sizeof(keeper->failure), "%.*s",
+			 (int)sizeof(request->text), request->text);
+		return 0;
+	case TN_KEEPER_STOPPING:
+		begin_stop(keeper);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* Every message that waits; the worker sends the next one after our answer. */
+static void serve_link(TnKeeper *keeper)
+{
+	TnKeeperRequest request;
+	ssize_t n;
+
+	while ((n = recv(keeper->link, &request, sizeof(request), MSG_DONTWAIT)) > 0) {
+		TnKeeperAnswer answer = {.mount = -1, .device = -1};
+
+		answer.result =
+			n == sizeof(request) ? serve_request(keeper, &request, &answer) : -EPROTO;
+		if (send(keeper->link, &answer, sizeof(answer), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			tn_log(TN_LOG_WARNING, "worker: cannot be answered: %s", strerror(errno));
+	}
+}
+
+static void serve_signals(TnKeeper *keeper)
+{
+	struct signalfd_siginfo info;
+
+	while (read(keeper->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
+			tn_log(TN_LOG_INFO, "stopping: signal %u from pid %u", info.ssi_signo,
+			       info.ssi_pid);
+			begin_stop(keeper);
+		}
+	}
+	/* Child signals coalesce: look at every one of any kind. */
+	collect_worker(keeper);
+}
+
+/* Milliseconds until something is due by time, rounded up; -1: nothing. */
+static int next_timeout(const TnKeeper *keeper)
+{
+	int64_t at = keeper->worker ? keeper->kill_at : keeper->restart_at;
+	int64_t left;
+
+	if (keeper->worker && !at)
+		return -1;
+	left = at - tn_monotonic();
+	return left <= 0 ? 0 : (int)((left + MS - 1) / MS);
+}
+
+static void do_what_is_due(TnKeeper *keeper)
+{
+	int64_t now = tn_monotonic();
+
+	if (keeper->worker && keeper->kill_at && now >= keeper->kill_at) {
+		tn_log(TN_LOG_WARNING, "worker: did not stop in time: killed");
+		kill(keeper->worker, SIGKILL);
+		keeper->kill_at = now + STOP_NS;
+	}
+	if (!keeper->worker && !keeper->stopping && now >= keeper->restart_at) {
+		int r = start_worker(keeper);
+
+		if (r < 0) {
+			tn_log(TN_LOG_ERROR, "worker: cannot start: %s", strerror(-r));
+			close_all_but_survivors(keeper);
+			schedule_restart(keeper);
+		}
+	}
+}
+
+/* Until the daemon is to end, or the first worker failed. */
+static void loop(TnKeeper *keeper)
+{
+	while (keeper->worker || (keeper->announced && !keeper->stopping)) {
+		struct pollfd fds[] = {
+			{.fd = keeper->signals, .events = POLLIN},
+			{.fd = keeper->link, .events = POLLIN}, /* negative: skipped */
+		};
+
+		if (poll(fds, TN_ARRAY_LEN(fds), next_timeout(keeper)) < 0 && errno != EINTR) {
+			tn_log(TN_LOG_ERROR, "keeper: poll: %s", strerror(errno));
+			return;
+		}
+		/* The link first: a worker's last words come before its end. */
+		if (keeper->link >= 0)
+			serve_link(keeper);
+		serve_signals(keeper);
+		do_what_is_due(keeper);
+	}
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGCHLD);
+	/* Stays blocked in the worker as well: who signals the whole process group or
+	 * service reaches the keeper, and that one ends the worker in order. */
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int open_log_file(TnKeeper *keeper, char *why, size_t why_size)
+{
+	TN_AUTOFD fd = openat(keeper->dirs.runtime, "tmpnestd.log",
+			      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		return tn_why(why, why_size, -errno, "log: %s/tmpnestd.log: %s",
+			      keeper->config->paths.runtime_dir, strerror(errno));
+	return 0;
+}
+
+static int check_device(char *why, size_t why_size)
+{
+	TN_AUTOFD device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (device < 0)
+		return tn_why(why, why_size, -errno, "FUSE: /dev/fuse: %s (%s)", strerror(errno),
+			      errno == EACCES ? "it must be readable and writable for this user"
+					      : "modprobe fuse, or give the container the device");
+	return 0;
+}
+
+static void fill_env(TnKeeper *keeper)
+{
+	const TnKeeperConfig *config = keeper->config;
+	TnWorkerEnv *env = &keeper->env;
+
+	env->paths = &config->paths;
+	env->scope = config->paths.scope;
+	env->uid = geteuid();
+	env->gid = getegid();
+	env->store_dev = keeper->dirs.store_dev;
+	env->store_ino = keeper->dirs.store_ino;
+	env->runtime_dev = keeper->dirs.runtime_dev;
+	env->runtime_ino = keeper->dirs.runtime_ino;
+	env->instance_id = tn_random();
+	env->keeper_pid = getpid();
+	env->use_peer_pidfd = config->use_peer_pidfd && env->uid == 0;
+	env->n_threads = config->n_threads;
+	env->idle_timeout = config->idle_timeout;
+	env->store = keeper->dirs.store;
+	env->runtime = keeper->dirs.runtime;
+	env->attach_listener = keeper->dirs.attach;
+	env->control_listener = keeper->dirs.control;
+}
+
+static int set_up(TnKeeper *keeper, char *why, size_t why_size)
+{
+	int r;
+
+	if (keeper->config->log_to_file && (r = open_log_file(keeper, why, why_size)) < 0)
+		return r;
+	fill_env(keeper);
+	r = tn_namespaces_record(&keeper->env.userns_dev, &keeper->env.userns_ino);
+	if (r < 0)
+		return tn_why(why, why_size, r, "user namespace: /proc/self/ns/user: %s",
+			      strerror(-r));
+	if ((r = tn_namespaces_enter(why, why_size)) < 0 || (r = check_device(why, why_size)) < 0)
+		return r;
+	keeper->signals = open_signals();
+	if (keeper->signals < 0)
+		return tn_why(why, why_size, keeper->signals, "signals: %s",
+			      strerror(-keeper->signals));
+	r = start_worker(keeper);
+	if (r < 0)
+		return tn_why(why, why_size, r, "worker: cannot start: %s", strerror(-r));
+	return 0;
+}
+
+int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
+{
+	TnKeeper keeper = {
+		.config = config,
+		.signals = -1,
+		.link = -1,
+		.env = {.link_socket = -1, .stop_event = -1},
+	};
+	int r = tn_keeper_dirs_open(&keeper.dirs, &config->paths, why, why_size);
+
+	if (r < 0)
+		return r;
+	umask(0);
+	raise_descriptor_limit();
+	r = set_up(&keeper, why, why_size);
+	if (r == 0) {
+		loop(&keeper);
+		if (!keeper.announced)
+			r = tn_why(why, why_size, -EIO, "%s", keeper.failure);
+	}
+	tn_keeper_dirs_retire(&keeper.dirs);
+	tn_keeper_dirs_close(&keeper.dirs);
+	tn_close(&keeper.signals);
+	tn_close(&keeper.link);
+	return r;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The keeper: owns the namespaces, the listening sockets and every descriptor that must
+ * outlive a worker; makes mounts on the worker's request; starts, watches and replaces the
+ * worker. Single-threaded, reads no content, parses nothing that a sandbox wrote.
+ */
+#pragma once
+
+#include "paths.h"
+#include "worker.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct TnKeeperConfig {
+	TnPaths paths;
+	unsigned n_threads;
+	uint64_t idle_timeout; /* seconds; TN_UNLIMITED: never */
+	bool use_peer_pidfd;
+	bool log_to_file; /* stderr and stdout go to RUNTIME/tmpnestd.log */
+
+	int (*worker)(TnWorkerEnv *env); /* a worker's whole life; returns its exit status */
+	/* Called once: the sockets listen and the first worker serves. */
+	void (*ready)(void *data);
+	void *data;
+} TnKeeperConfig;
+
+/*
+ * The daemon's whole life, in this process. 0 after a clean stop, or -errno with one line
+ * in why when it could not start (as tn_keeper_dirs_open() and tn_namespaces_enter(), or
+ * -EIO: the first worker ended before it served).
+ */
+int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size);

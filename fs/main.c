@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * tmpnestd: options, and becoming a daemon. Exit status 0; 1 when it could not start (one
+ * line on stderr); 2 wrong usage.
+ */
+#include "config.h"
+#include "keeper.h"
+#include "log.h"
+#include "macros.h"
+#include "units.h"
+#include "why.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#define USER_IDLE_TIMEOUT 300 /* seconds */
+#define THREADS_MAX 64
+
+typedef struct TnOptions {
+	bool system, user, foreground, debug;
+	const char *runtime_dir, *store_dir;
+	uint64_t idle_timeout; /* 0: not given */
+	unsigned n_threads;
+} TnOptions;
+
+static const char usage[] =
+	"Usage: tmpnestd [OPTION...]\n"
+	"Serves private /tmp directories to bubblewrap sandboxes.\n"
+	"\n"
+	"      --system               for all users (default for root)\n"
+	"      --user                 for the calling user only (default for others)\n"
+	"      --runtime-dir DIR      where the sockets are\n"
+	"      --store-dir DIR        where the nests' files are\n"
+	"      --foreground           stay, log to stderr, tell the service manager\n"
+	"      --idle-timeout TIME    end after this time without a nest: 90s, 5m, 2h, max\n"
+	"                             (default: 5m with --user, max with --system)\n"
+	"      --threads N            threads that answer the kernel\n"
+	"      --debug                log more\n"
+	"      --version, --help\n";
+
+enum {
+	OPTION_SYSTEM = 256,
+	OPTION_USER,
+	OPTION_RUNTIME,
+	OPTION_STORE,
+	OPTION_FOREGROUND,
+	OPTION_DEBUG,
+	OPTION_IDLE,
+	OPTION_THREADS,
+	OPTION_VERSION,
+	OPTION_HELP
+};
+
+static const struct option option_table[] = {
+	{"system", no_argument, NULL, OPTION_SYSTEM},
+	{"user", no_argument, NULL, OPTION_USER},
+	{"runtime-dir", required_argument, NULL, OPTION_RUNTIME},
+	{"store-dir", required_argument, NULL, OPTION_STORE},
+	{"foreground", no_argument, NULL, OPTION_FOREGROUND},
+	{"debug", no_argument, NULL, OPTION_DEBUG},
+	{"idle-timeout", required_argument, NULL, OPTION_IDLE},
+	{"threads", required_argument, NULL, OPTION_THREADS},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{"help", no_argument, NULL, OPTION_HELP},
+	{0},
+};
+
+static int misuse(const char *what, const char *object)
+{
+	fprintf(stderr, "tmpnestd: %s: %s (see tmpnestd --help)\n", what, object);
+	return 2;
+}
+
+static int parse_threads(const char *text, unsigned *ret)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end || n < 1 || n > THREADS_MAX)
+		return -EINVAL;
+	*ret = (unsigned)n;
+	return 0;
+}
+
+/* -1: go on; else the exit status. */
+static int take_option(TnOptions *options, int option)
+{
+	switch (option) {
+	case OPTION_SYSTEM:
+		options->system = true;
+		return -1;
+	case OPTION_USER:
+		options->user = true;
+		return -1;
+	case OPTION_RUNTIME:
+		options->runtime_dir = optarg;
+		return -1;
+	case OPTION_STORE:
+		options->store_dir = optarg;
+		return -1;
+	case OPTION_FOREGROUND:
+		options->foreground = true;
+		return -1;
+	case OPTION_DEBUG:
+		options->debug = true;
+		return -1;
+	case OPTION_IDLE:
+		if (tn_parse_duration(optarg, &options->idle_timeout) < 0 ||
+		    options->idle_timeout == 0)
+			return misuse("--idle-timeout: not a duration", optarg);
+		return -1;
+	case OPTION_THREADS:
+		if (parse_threads(optarg, &options->n_threads) < 0)
+			return misuse("--threads: not a number from 1 to 64", optarg);
+		return -1;
+	case OPTION_VERSION:
+		puts("tmpnestd " TN_VERSION);
+		return 0;
+	case OPTION_HELP:
+		fputs(usage, stdout);
+		return 0;
+	default:
+		return 2; /* getopt has said it */
+	}
+}
+
+static int parse_options(TnOptions *options, int argc, char **argv)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", option_table, NULL)) != -1) {
+		int status = take_option(options, option);
+
+		if (status >= 0)
+			return status;
+	}
+	if (optind < argc)
+		return misuse("unexpected argument", argv[optind]);
+	if (options->system && options->user)
+		return misuse("options exclude each other", "--system and --user");
+	if (options->system && geteuid() != 0) {
+		fprintf(stderr, "tmpnestd: --system: only root can start the system daemon "
+				"(use --user)\n");
+		return 1;
+	}
+	return -1;
+}
+
+/* sd_notify(3), READY=1, without its library. */
+static void notify_service_manager(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = path ? strlen(path) : 0;
+	char text[48];
+	TN_AUTOFD sock = -1;
+
+	if (length < 2 || length >= sizeof(address.sun_path) || !strchr("/@", path[0]))
+		return;
+	memcpy(address.sun_path, path, length);
+	if (path[0] == '@')
+		address.sun_path[0] = '\0';
+	unsetenv("NOTIFY_SOCKET");
+	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d\n", getpid());
+	if (sock < 0 || sendto(sock, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
+			       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
+		tn_log(TN_LOG_WARNING, "service manager: cannot be told: %s", strerror(errno));
+}
+
+static void ready_in_foreground(void *data)
+{
+	(void)data;
+	notify_service_manager();
+}
+
+/* What the daemon tells its starter over the pipe: "" is ready, else why not. */
+static void ready_in_background(void *data)
+{
+	int *starter = data;
+
+	if (write(*starter, "", 1) < 0)
+		tn_log(TN_LOG_DEBUG, "starter has gone");
+	tn_close(starter);
+}
+
+/* Waits for the daemon's word; the starter's exit status. */
+static int wait_for_daemon(int pipe)
+{
+	char text[TN_WHY_MAX] = "";
+	size_t used = 0;
+	ssize_t n;
+
+	while (used < sizeof(text) - 1 &&
+	       (n = read(pipe, text + used, sizeof(text) - 1 - used)) != 0) {
+		if (n < 0 && errno != EINTR)
+			break;
+		used += n > 0 ? (size_t)n : 0;
+	}
+	if (used > 0 && text[0] == '\0')
+		return 0;
+	text[used] = '\0';
+	fprintf(stderr, "tmpnestd: %s\n", used ? text : "start: the daemon ended without a word");
+	return 1;
+}
+
+/*
+ * Nothing of the caller's stays open here, its standard output least of all: a shell's
+ * $(...) waits until everybody has closed that.
+ */
+static int detach_from_caller(void)
+{
+	TN_AUTOFD null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || setsid() < 0)
+		return -errno;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (dup2(null, fd) < 0)
+			return -errno;
+	return chdir("/") < 0 ? -errno : 0;
+}
+
+static int run_in_background(TnKeeperConfig *config)
+{
+	char why[TN_WHY_MAX] = "";
+	int pipes[2];
+	pid_t pid;
+	int r;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
+		fprintf(stderr, "tmpnestd: start: %s\n", strerror(errno));
+		return 1;
+	}
+	if (pid > 0) {
+		close(pipes[1]);
+		return wait_for_daemon(pipes[0]);
+	}
+	close(pipes[0]);
+	config->ready = ready_in_background;
+	config->data = &pipes[1];
+	config->log_to_file = true;
+	r = detach_from_caller();
+	if (r < 0)
+		tn_why(why, sizeof(why), r, "start: %s", strerror(-r));
+	else
+		r = tn_keeper_run(config, why, sizeof(why));
+	if (r == -EALREADY) {
+		/* Two starters at once: both have their daemon. */
+		ready_in_background(&pipes[1]);
+		return 0;
+	}
+	if (r < 0 && pipes[1] >= 0 && write(pipes[1], why, strlen(why)) < 0)
+		tn_log(TN_LOG_ERROR, "%s", why);
+	return r < 0 ? 1 : 0;
+}
+
+static int run_in_foreground(TnKeeperConfig *config)
+{
+	char why[TN_WHY_MAX] = "";
+	int r;
+
+	config->ready = ready_in_foreground;
+	r = tn_keeper_run(config, why, sizeof(why));
+	if (r < 0)
+		tn_log(TN_LOG_ERROR, "%s", why);
+	return r < 0 ? 1 : 0;
+}
+
+/* 0, 1 and 2 are open afterwards and nothing else is. */
+static int tidy_descriptors(void)
+{
+	int fd = open("/dev/null", O_RDWR);
+
+	while (fd >= 0 && fd <= STDERR_FILENO)
+		fd = dup(fd);
+	if (fd < 0)
+		return -errno;
+	return close_range(STDERR_FILENO + 1, ~0U, 0) < 0 ? -errno : 0;
+}
+
+int main(int argc, char **argv)
+{
+	TnOptions options = {0};
+	TnKeeperConfig config = {.worker = tn_worker_main};
+	char why[TN_WHY_MAX] = "";
+	TnScope scope;
+	int r;
+
+	if (tidy_descriptors() < 0)
+		return 1;
+	r = parse_options(&options, argc, argv);
+	if (r >= 0)
+		return r;
+	tn_log_init(options.debug ? TN_LOG_DEBUG : TN_LOG_INFO);
+	scope = options.system || (!options.user && geteuid() == 0) ? TN_SCOPE_SYSTEM
+								    : TN_SCOPE_USER;
+	if (tn_paths_init(&config.paths, scope, options.runtime_dir, options.store_dir, why,
+			  sizeof(why)) < 0) {
+		fprintf(stderr, "tmpnestd: %s\n", why);
+		return 1;
+	}
+	config.n_threads = options.n_threads;
+	config.idle_timeout = options.idle_timeout;
+	if (!config.idle_timeout)
+		config.idle_timeout = scope == TN_SCOPE_SYSTEM ? TN_UNLIMITED : USER_IDLE_TIMEOUT;
+	/* Tests hide the newer kernel's feature with it. */
+	config.use_peer_pidfd = !getenv("TMPNEST_NO_PEER_PIDFD");
+	return options.foreground ? run_in_foreground(&config) : run_in_background(&config);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "worker.h"
+
+#include "attach.h"
+#include "log.h"
+#include "macros.h"
+#include "privileges.h"
+#include "registry.h"
+#include "serve.h"
+#include "sys.h"
+#include "why.h"
+#ifdef TN_HAVE_CONTROL
+#include "control.h"
+#endif
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define SECOND_NS INT64_C(1000000000)
+#define DEFAULT_BYTES (UINT64_C(1) << 30)
+#define DEFAULT_INODES UINT64_C(262144)
+
+struct TnWorkerStop {
+	int event; /* eventfd */
+};
+
+typedef struct TnWorker {
+	TnWorkerEnv *env;
+	TnWorkerStop stop;
+	TnServe *serve;
+	TnRegistry *registry;
+	TnAttachServer *attach;
+#ifdef TN_HAVE_CONTROL
+	TnControl *control;
+#endif
+	int status; /* exit status */
+} TnWorker;
+
+void tn_worker_stop(TnWorkerStop *stop)
+{
+	uint64_t one = 1;
+
+	if (write(stop->event, &one, sizeof(one)) < 0)
+		tn_log(TN_LOG_DEBUG, "stop: %s", strerror(errno));
+}
+
+static int start_registry(TnWorker *worker, char *why, size_t why_size)
+{
+	TnWorkerEnv *env = worker->env;
+	TnRegistryConfig config = {
+		.store_fd = env->store,
+		.many_owners = env->scope == TN_SCOPE_SYSTEM,
+		.keeper = env->keeper,
+		.default_store = TN_STORE_DIR,
+		.default_bytes = DEFAULT_BYTES,
+		.default_inodes = DEFAULT_INODES,
+	};
+	int r = tn_serve_new(&worker->serve, env->n_threads);
+
+	if (r < 0)
+		return tn_why(why, why_size, r, "worker: threads: %s", strerror(-r));
+	config.serve = worker->serve;
+	r = tn_registry_new(&worker->registry, &config);
+	if (r < 0)
+		return tn_why(why, why_size, r, "store: %s: %s", env->paths->store_dir,
+			      strerror(-r));
+	return 0;
+}
+
+static int start_servers(TnWorker *worker, char *why, size_t why_size)
+{
+	int r;
+
+	worker->stop.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (worker->stop.event < 0)
+		return tn_why(why, why_size, -errno, "worker: eventfd: %s", strerror(errno));
+	r = start_registry(worker, why, why_size);
+	if (r < 0)
+		return r;
+#ifdef TN_HAVE_CONTROL
+	r = tn_control_new(&worker->control, worker->env, worker->registry, &worker->stop);
+	if (r < 0)
+		return tn_why(why, why_size, r, "control server: %s", strerror(-r));
+#endif
+	r = tn_attach_server_new(&worker->attach, worker->env, worker->registry);
+	if (r < 0)
+		return tn_why(why, why_size, r, "attach server: %s", strerror(-r));
+	return 0;
+}
+
+/* In the order that leaves no caller without its callee; every part takes NULL. */
+static void stop_servers(TnWorker *worker)
+{
+	tn_attach_server_free(worker->attach);
+#ifdef TN_HAVE_CONTROL
+	tn_control_free(worker->control);
+#endif
+	tn_registry_free(worker->registry);
+	tn_serve_free(worker->serve);
+	tn_close(&worker->stop.event);
+}
+
+/* Nanoseconds until the idle time is over if nothing happens; at least one. */
+static int64_t idle_left(TnWorker *worker, bool *ret_over)
+{
+	uint64_t seconds = worker->env->idle_timeout;
+	int64_t limit = seconds < 1000000000 ? (int64_t)seconds * SECOND_NS : INT64_MAX;
+	int64_t empty = 0;
+	size_t nests = tn_registry_count(worker->registry, &empty);
+
+	*ret_over = nests == 0 && empty >= limit;
+	return nests == 0 && empty < limit ? limit - empty : limit;
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	return poll(&poll_fd, 1, 0) > 0;
+}
+
+/*
+ * Ends the attach server and looks once more: a launcher that came in the meantime is
+ * served, not turned away. True when the daemon may end.
+ */
+static bool close_when_idle(TnWorker *worker)
+{
+	int64_t empty;
+	int r;
+
+	tn_attach_server_free(worker->attach);
+	worker->attach = NULL;
+	if (tn_registry_count(worker->registry, &empty) == 0 &&
+	    !is_readable(worker->env->attach_listener))
+		return true;
+	r = tn_attach_server_new(&worker->attach, worker->env, worker->registry);
+	if (r < 0)
+		tn_log(TN_LOG_ERROR, "attach server: cannot start again: %s", strerror(-r));
+	return r < 0;
+}
+
+static int poll_milliseconds(int64_t ns)
+{
+	/* A day at most: the sum of poll(2)'s int. */
+	int64_t ms = ns / 1000000 + 1;
+
+	return ms < 86400000 ? (int)ms : 86400000;
+}
+
+static void wait_for_stop(TnWorker *worker)
+{
+	bool never = worker->env->idle_timeout == TN_UNLIMITED;
+	struct pollfd fds[] = {
+		{.fd = worker->env->stop_event, .events = POLLIN},
+		{.fd = worker->stop.event, .events = POLLIN},
+	};
+
+	for (;;) {
+		bool over = false;
+		int64_t left = never ? 0 : idle_left(worker, &over);
+		int n;
+
+		if (over && close_when_idle(worker)) {
+			tn_log(TN_LOG_INFO, "stopping: no nest for %" PRIu64 " s",
+			       worker->env->idle_timeout);
+			return;
+		}
+		n = poll(fds, TN_ARRAY_LEN(fds), never ? -1 : poll_milliseconds(left));
+		if (n > 0)
+			return;
+		if (n < 0 && errno != EINTR) {
+			tn_log(TN_LOG_ERROR, "worker: poll: %s", strerror(errno));
+			return;
+		}
+	}
+}
+
+static void *run(void *data)
+{
+	TnWorker *worker = data;
+	char why[TN_WHY_MAX] = "";
+	int r = start_servers(worker, why, sizeof(why));
+
+	if (r < 0) {
+		tn_keeper_failed(worker->env->keeper, why);
+		tn_log(TN_LOG_ERROR, "%s", why);
+		worker->status = 1;
+	} else if (tn_keeper_ready(worker->env->keeper) == 0) {
+		wait_for_stop(worker);
+		tn_keeper_stopping(worker->env->keeper);
+	}
+	stop_servers(worker);
+	return NULL;
+}
+
+/*
+ * The C library believes that a raw-cloned thread is still the keeper's (its cached thread
+ * id is), so this one only starts the real first thread and waits for it.
+ */
+static int run_in_thread(TnWorker *worker, char *why, size_t why_size)
+{
+	pthread_t thread;
+	int r = pthread_create(&thread, NULL, run, worker);
+
+	if (r != 0)
+		return tn_why(why, why_size, -r, "worker: thread: %s", strerror(r));
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+int tn_worker_main(TnWorkerEnv *env)
+{
+	TnWorker worker = {.env = env, .stop = {.event = -1}};
+	char why[TN_WHY_MAX] = "";
+	int r;
+
+	prctl(PR_SET_NAME, "tmpnestd-worker");
+	signal(SIGPIPE, SIG_IGN);
+	env->keeper = tn_keeper_link_new(env->link_socket);
+	if (!env->keeper)
+		return 1;
+	r = tn_privileges_drop(env->scope == TN_SCOPE_SYSTEM, why, sizeof(why));
+	/* After the change of credentials, which would undo it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != env->keeper_pid)
+		return 1;
+	if (r == 0)
+		r = run_in_thread(&worker, why, sizeof(why));
+	if (r < 0) {
+		tn_keeper_failed(env->keeper, why);
+		worker.status = 1;
+	}
+	tn_keeper_link_free(env->keeper);
+	return worker.status;
+}
