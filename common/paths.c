@@ -200,6 +200,28 @@ static int choose_dirs(TnPaths *paths, const char *runtime_dir, const char *stor
 	return check_dir(paths->store_dir, "store", store_variable, why, why_size);
 }
 
+/* Fills in what follows from the directories; both checked. */
+static int derive(TnPaths *paths, char *why, size_t why_size)
+{
+	if (tn_path_is_below(paths->runtime_dir, paths->store_dir) ||
+	    tn_path_is_below(paths->store_dir, paths->runtime_dir))
+		return refuse(-EINVAL, why, why_size,
+			      "runtime directory: %s: must not contain the store %s, nor lie in it "
+			      "(set TMPNEST_RUNTIME_DIR or TMPNEST_STORE_DIR)",
+			      paths->runtime_dir, paths->store_dir);
+	if (!join(paths->runtime_dir, "attach.sock", paths->attach_socket,
+		  sizeof(paths->attach_socket)) ||
+	    !join(paths->runtime_dir, "control.sock", paths->control_socket,
+		  sizeof(paths->control_socket)))
+		return refuse(-ENAMETOOLONG, why, why_size,
+			      "socket: %s/control.sock: longer than the 107 bytes that a socket's "
+			      "path may have (set TMPNEST_RUNTIME_DIR to a shorter one)",
+			      paths->runtime_dir);
+	if (!join(paths->runtime_dir, "leases", paths->leases_dir, sizeof(paths->leases_dir)))
+		return refuse(-ENAMETOOLONG, why, why_size, "runtime directory: path too long");
+	return 0;
+}
+
 int tn_paths_init(TnPaths *ret, TnScope scope, const char *runtime_dir, const char *store_dir,
 		  char *why, size_t why_size)
 {
@@ -209,22 +231,22 @@ int tn_paths_init(TnPaths *ret, TnScope scope, const char *runtime_dir, const ch
 	r = choose_dirs(&paths, runtime_dir, store_dir, why, why_size);
 	if (r < 0)
 		return r;
-	if (tn_path_is_below(paths.runtime_dir, paths.store_dir) ||
-	    tn_path_is_below(paths.store_dir, paths.runtime_dir))
-		return refuse(-EINVAL, why, why_size,
-			      "runtime directory: %s: must not contain the store %s, nor lie in it "
-			      "(set TMPNEST_RUNTIME_DIR or TMPNEST_STORE_DIR)",
-			      paths.runtime_dir, paths.store_dir);
-	if (!join(paths.runtime_dir, "attach.sock", paths.attach_socket,
-		  sizeof(paths.attach_socket)) ||
-	    !join(paths.runtime_dir, "control.sock", paths.control_socket,
-		  sizeof(paths.control_socket)))
-		return refuse(-ENAMETOOLONG, why, why_size,
-			      "socket: %s/control.sock: longer than the 107 bytes that a socket's "
-			      "path may have (set TMPNEST_RUNTIME_DIR to a shorter one)",
-			      paths.runtime_dir);
-	if (!join(paths.runtime_dir, "leases", paths.leases_dir, sizeof(paths.leases_dir)))
-		return refuse(-ENAMETOOLONG, why, why_size, "runtime directory: path too long");
+	r = derive(&paths, why, why_size);
+	if (r < 0)
+		return r;
 	*ret = paths;
 	return 0;
+}
+
+bool tn_paths_init_default(TnPaths *ret, TnScope scope)
+{
+	TnPaths paths = {.scope = scope};
+	char why[1];
+
+	if (!default_runtime_dir(scope, paths.runtime_dir, sizeof(paths.runtime_dir)) ||
+	    !default_store_dir(scope, paths.store_dir, sizeof(paths.store_dir)) ||
+	    derive(&paths, why, sizeof(why)) < 0)
+		return false;
+	*ret = paths;
+	return true;
 }

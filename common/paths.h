@@ -38,6 +38,12 @@ typedef struct TnPaths {
 int tn_paths_init(TnPaths *ret, TnScope scope, const char *runtime_dir, const char *store_dir,
                   char *why, size_t why_size);
 
+/*
+ * The places of scope when nobody chooses any: the environment's TMPNEST_* variables are
+ * not read. False when there are none (no home directory, path too long).
+ */
+bool tn_paths_init_default(TnPaths *ret, TnScope scope);
+
 /* True when the caller chose the directories (arguments or environment). */
 bool tn_paths_are_explicit(const char *runtime_dir, const char *store_dir);
 
