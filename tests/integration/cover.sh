@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Inside a sandbox neither the sockets of the daemon nor the store can be reached.
+. "$(dirname "$0")/../lib.sh"
+
+uncover() { # runs the attempts in a sandbox made with these options
+	capture tmpnest run --nest probe "$@" -- "$TT_TESTS/tools/uncover" \
+		"$TT_BUILD/tests/tools/unix-socket" "$TMPNEST_STORE_DIR" "$TMPNEST_RUNTIME_DIR"
+	contains 'the attempts ran to their end' "$out" 'tried '
+	lacks 'the attempts' "$out" REACHED
+	# what they look for is there, outside
+	[ -d "$TMPNEST_STORE_DIR/nests" ] || fail "no $TMPNEST_STORE_DIR/nests to hide"
+	[ -S "$TMPNEST_RUNTIME_DIR/attach.sock" ] || fail "no $TMPNEST_RUNTIME_DIR/attach.sock to hide"
+	tmpnest evict --force probe
+}
+
+case_by_default() { uncover; }
+
+case_with_the_parent_of_both_as_a_writable_workspace() { uncover --workspace "$TT_BASE"; }
+
+case_with_the_parent_bound_at_another_place() {
+	capture tmpnest run --bind "$TT_BASE:/tmp/alias" -- sh -c 'ls -A /tmp/alias/r /tmp/alias/s; echo end'
+	contains 'it ran' "$out" end
+	for word in nests trash .sock leases; do
+		lacks 'what an alias shows' "$out" "$word"
+	done
+}
+
+case_with_the_home_named_as_workspace() { uncover --workspace "$HOME"; }
+
+case_with_capabilities_in_the_payloads_user_namespace() {
+	uncover --bwrap-arg --unshare-user --bwrap-arg --uid --bwrap-arg 0 --bwrap-arg --cap-add --bwrap-arg ALL
+}
+
+case_covers_are_read_only_and_small() {
+	runs 0 tmpnest run -- sh -c "
+		! touch $TMPNEST_RUNTIME_DIR/x $TMPNEST_STORE_DIR/x 2>/dev/null
+		grep -E ' ($TMPNEST_RUNTIME_DIR|$TMPNEST_STORE_DIR) ' /proc/self/mounts"
+	while read -r _ _ _ options _; do
+		contains 'options of a cover' ",$options," ,ro,
+	done <<<"$out"
+}
+
+case_the_view_shows_only_at_tmp_and_var_tmp() {
+	runs 0 tmpnest run --workspace "$TT_BASE" -- cat /proc/self/mountinfo
+	equal 'mount points of the view' "$(awk '/ - fuse/ { print $5 }' <<<"$out" | sort | xargs)" '/tmp /var/tmp'
+	runs 0 tmpnest run -- sh -c "touch /tmp/mark; find / -path /proc -prune -o -name mark -newer /proc/self -print 2>/dev/null | head"
+	lacks 'other paths of the view' "$out" "$TMPNEST_RUNTIME_DIR"
+}
+
+case_bind_of_the_store_itself_shows_nothing() {
+	tmpnest run --nest full -- touch /tmp/f
+	capture tmpnest run --bind "$TMPNEST_STORE_DIR:/tmp/s" -- sh -c 'ls -A /tmp/s; echo end'
+	lacks 'what the bind shows' "$out" nests
+	capture tmpnest run --ro-bind "$TMPNEST_RUNTIME_DIR:/tmp/r" -- sh -c 'ls -A /tmp/r; echo end'
+	lacks 'what the bind shows' "$out" .sock
+	tmpnest evict --force full
+}
+
+case_an_alias_made_by_a_bind_mount_is_covered_too() {
+	[ "$TT_ROLE" = root ] || skip 'only root can bind-mount an alias on the host'
+	mkdir alias
+	tmpnest daemon status || tmpnest daemon start
+	# shellcheck disable=SC2016
+	runs 0 unshare --mount --propagation slave bash -ec '
+		mount --bind "$1" alias
+		ls alias | grep -q nests
+		tmpnest run -- sh -c "ls -A $PWD/alias; echo end"' - "$TMPNEST_STORE_DIR"
+	equal 'what the alias shows' "$out" end
+}
+
+case_a_store_that_was_moved_is_refused() {
+	own_daemon
+	export TMPNEST_STORE_DIR=$TT_WORK/parent/s1
+	mkdir parent
+	tmpnest daemon start
+	mv parent moved
+	mkdir -p parent/s1
+	runs 125 tmpnest run -- true
+	one_message
+	contains 'message' "$err" "$TMPNEST_STORE_DIR"
+	rm -r parent
+	mv moved parent
+	runs 0 tmpnest run -- true
+	stop_daemon
+}
+
+case_the_daemon_cannot_be_signalled_from_inside() {
+	tmpnest run -- true
+	local pid
+	pid=$(daemon_pid)
+	runs 1 tmpnest run -- kill -9 "$pid"
+	equal 'the daemon' "$(daemon_pid)" "$pid"
+}
+
+main "$@"
