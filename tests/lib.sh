@@ -259,11 +259,12 @@ left_nothing() {
 
 report() { # STATUS NAME SECONDS LOG
 	local number=$((++TT_NUMBER)) words=${2//_/ }
+	[ "$3" -lt 5 ] || words+=" ($3 s)"
 	case $1 in
-	0) echo "ok $number - $words # time=$3" ;;
+	0) echo "ok $number - $words" ;;
 	77) echo "ok $number - $words # SKIP $(sed -n 's/^SKIP: //p' "$4" | tail -1)" ;;
 	*)
-		echo "not ok $number - $words # time=$3"
+		echo "not ok $number - $words"
 		[ "$1" -ne 124 ] && [ "$1" -ne 137 ] || echo "# over its time limit"
 		tail -n 60 "$4" | sed 's/^/# /'
 		;;

@@ -55,7 +55,7 @@ done
 # count_tap GROUP COMMAND...: runs it, shows and counts its TAP lines. What a group does
 # besides (a crash, fewer cases than planned, failing without a failed case) is a failure.
 count_tap() {
-	local group=$1 line text plan='' seen=0 failed_before=$FAILED status
+	local group=$1 line text plan='' seen=0 failing='' failed_before=$FAILED status
 	shift
 	echo "== $group"
 	while IFS= read -r line; do
@@ -64,22 +64,26 @@ count_tap() {
 		"not ok "*) ;;
 		1..[0-9]*) plan=${line#1..} && continue ;;
 		"exit status "*) status=${line##* } && continue ;;
-		*)
-			[ "$FAILED" -eq "$failed_before" ] && [ -z "${TT_VERBOSE:-}" ] || printf '   %s\n' "$line"
-			printf '%s\n' "$line" >>"$BASE/group.log"
+		*) # before a case: kept in case it fails; after a failed one: its log
+			if [ -n "$failing" ] || [ -n "${TT_VERBOSE:-}" ]; then
+				printf '   %s\n' "$line"
+			else
+				printf '%s\n' "$line" >>"$BASE/group.log"
+			fi
 			continue
 			;;
 		esac
-		seen=$((seen + 1))
+		seen=$((seen + 1)) failing=
 		text=${line#*ok }
 		text=${text#* }
 		text=${text#- }
 		case $line in
-		*" # SKIP"*) count skip "$group: $text" ;;
+		*" # SKIP"*) count skip "$group: ${text/ # SKIP/:}" ;;
 		"ok "*) count pass "$text" ;;
 		*)
+			failing=yes
 			count fail "$group: $text"
-			sed 's/^/   /' "$BASE/group.log" | tail -n 40
+			tail -n 40 "$BASE/group.log" | sed 's/^/   /'
 			;;
 		esac
 		: >"$BASE/group.log"
@@ -247,7 +251,8 @@ no_files() {
 
 no_tmp_files() {
 	local left
-	left=$(find /tmp /var/tmp -xdev -newer "$BASE/mounts.before" \( -name 'tn[a-z]*' -o -iname '*tmpnest*' -o -name 'mongodb-*.sock' \) 2>/dev/null)
+	left=$(find /tmp /var/tmp -mindepth 1 -maxdepth 1 -newer "$BASE/mounts.before" \
+		\( -name 'tn*' -o -name '*tmpnest*' -o -name 'mongo*' \) 2>/dev/null)
 	[ -z "$left" ] || { printf '%s\n' "$left" && return 1; }
 }
 
