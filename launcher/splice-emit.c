@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "splice-private.h"
+
+#include "macros.h"
+#include "paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Words with a NUL after each; errors are sticky. */
+typedef struct Block {
+	char *bytes;
+	size_t used, room, n_words;
+	bool failed;
+} Block;
+
+static void put(Block *block, const char *word)
+{
+	size_t size = strlen(word) + 1, total;
+
+	if (block->failed)
+		return;
+	if (tn_add_overflows(block->used, size, &total)) {
+		block->failed = true;
+		return;
+	}
+	if (total > block->room) {
+		size_t room = total < 4096 ? 4096 : total + total / 2;
+		char *bigger = realloc(block->bytes, room);
+
+		if (!bigger) {
+			block->failed = true;
+			return;
+		}
+		block->bytes = bigger;
+		block->room = room;
+	}
+	memcpy(block->bytes + block->used, word, size);
+	block->used = total;
+	block->n_words++;
+}
+
+static int finish(Block *block, char **ret_block, size_t *ret_size)
+{
+	if (!block->failed && !block->bytes) {
+		block->bytes = calloc(1, 1);
+		block->failed = !block->bytes;
+	}
+	if (block->failed) {
+		free(block->bytes);
+		return -ENOMEM;
+	}
+	*ret_block = block->bytes;
+	*ret_size = block->used;
+	return 0;
+}
+
+int tn_splice_emit_plain(const TnBwrapLine *line, char **ret_block, size_t *ret_size)
+{
+	Block block = {0};
+
+	for (size_t i = 0; i < line->n_words; i++)
+		put(&block, line->words[i]);
+	return finish(&block, ret_block, ret_size);
+}
+
+/* A rule's path is below the view's tmp unless it names var-tmp: "x", "/x", "/tmp/x". */
+static const char *denied_path(TnSplice *splice, const char *rule)
+{
+	TnSpliceArea area = TN_SPLICE_TMP;
+	const char *dest;
+
+	while (rule[0] == '/' && rule[1] == '/')
+		rule++;
+	if (strncmp(rule, "/var/tmp/", 9) == 0) {
+		area = TN_SPLICE_VAR_TMP;
+		rule += 9;
+	} else if (strncmp(rule, "/tmp/", 5) == 0) {
+		rule += 5;
+	}
+	dest = splice->views[area].wanted ? splice->views[area].dest : NULL;
+	return dest ? tn_splice_keep(splice, tn_pool_join(&splice->pool, dest, rule)) : NULL;
+}
+
+bool tn_splice_is_denied(TnSplice *splice, const TnSpliceReply *reply, const char *path)
+{
+	for (size_t i = 0; i < reply->n_denied; i++) {
+		const char *denied = denied_path(splice, reply->denied[i]);
+
+		if (denied && tn_splice_view_above(splice, denied) &&
+		    tn_path_is_below(path, denied))
+			return true;
+	}
+	return false;
+}
+
+static void note_denied(TnSplice *splice, const char *dest, const char *option)
+{
+	tn_splice_note(splice, TN_SPLICE_DENIED,
+		       tn_pool_printf(&splice->pool, "%.512s: %s left out, the name is denied",
+				      dest, option));
+}
+
+/* Drops operation index and what the line puts below it afterwards. */
+static void drop_op(TnSplice *splice, size_t index)
+{
+	const char *dest = splice->ops[index].dest;
+
+	for (size_t i = index; i < splice->line->n_ops; i++) {
+		TnSpliceOp *op = &splice->ops[i];
+
+		if (!op->dest || op->dropped || op->skipped || !tn_path_is_below(op->dest, dest))
+			continue;
+		op->dropped = true;
+		note_denied(splice, op->dest, tn_bwrap_name(splice->line->ops[i].option));
+	}
+}
+
+static void drop_extra(TnSplice *splice, TnSpliceExtra *extra)
+{
+	if (extra->dropped)
+		return;
+	extra->dropped = true;
+	note_denied(splice, extra->dest, extra->option);
+}
+
+/* Rule 4. */
+static void drop_denied(TnSplice *splice, const TnSpliceReply *reply)
+{
+	size_t n_ops = splice->line->n_ops;
+
+	for (size_t i = 0; reply->states && i < splice->n_points; i++) {
+		size_t owner = splice->points[i].owner;
+
+		if (reply->states[i] != TN_POINT_DENIED)
+			continue;
+		if (owner < n_ops)
+			drop_op(splice, owner);
+		else
+			drop_extra(splice, &splice->extras[owner - n_ops]);
+	}
+	for (size_t i = 0; i < n_ops; i++) {
+		const TnSpliceOp *op = &splice->ops[i];
+		const TnSpliceView *view = op->dest ? tn_splice_view_above(splice, op->dest) : NULL;
+
+		if (view && tn_splice_is_after(splice, view, i) &&
+		    tn_splice_is_denied(splice, reply, op->dest))
+			drop_op(splice, i);
+	}
+	for (size_t i = 0; i < splice->n_extras; i++)
+		if (tn_splice_is_denied(splice, reply, splice->extras[i].dest))
+			drop_extra(splice, &splice->extras[i]);
+}
+
+static void put_view(TnSplice *splice, Block *block, const char *place, TnSpliceArea area)
+{
+	static const char *const trees[TN_SPLICE_N_AREAS] = {"tmp", "var-tmp"};
+	const char *tree = tn_pool_join(&splice->pool, place, trees[area]);
+
+	if (!tn_splice_keep(splice, tree))
+		return;
+	put(block, "--bind");
+	put(block, tree);
+	put(block, splice->views[area].dest);
+	for (size_t i = 0; i < splice->n_extras; i++) {
+		const TnSpliceExtra *extra = &splice->extras[i];
+
+		if (extra->area != area || extra->dropped)
+			continue;
+		put(block, extra->option);
+		put(block, extra->source);
+		put(block, extra->dest);
+	}
+}
+
+static void put_views_at(TnSplice *splice, Block *block, const char *place, size_t anchor)
+{
+	for (int area = 0; area < TN_SPLICE_N_AREAS; area++)
+		if (splice->views[area].wanted && splice->views[area].anchor == anchor)
+			put_view(splice, block, place, (TnSpliceArea)area);
+}
+
+/* Rule 3: below a view by the real path, anything else as the caller spelled it. */
+static void put_op(TnSplice *splice, Block *block, size_t index)
+{
+	const TnBwrapLine *line = splice->line;
+	const TnBwrapOp *parsed = &line->ops[index];
+	const TnSpliceOp *op = &splice->ops[index];
+	bool by_dest = false;
+
+	for (int area = 0; op->dest && area < TN_SPLICE_N_AREAS; area++)
+		by_dest |= splice->views[area].wanted &&
+			   tn_path_is_below(op->dest, splice->views[area].dest);
+	for (size_t i = 0; i + 1 < parsed->n_words; i++)
+		put(block, line->words[parsed->first + i]);
+	put(block, by_dest ? op->dest : line->words[parsed->first + parsed->n_words - 1U]);
+}
+
+static bool is_replaced(const TnSplice *splice, size_t index)
+{
+	for (int area = 0; area < TN_SPLICE_N_AREAS; area++)
+		if (splice->views[area].wanted && splice->views[area].replaces &&
+		    splice->views[area].anchor == index)
+			return true;
+	return false;
+}
+
+static void put_ops(TnSplice *splice, Block *block, const char *place)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < splice->line->n_ops; i++) {
+		const TnSpliceOp *op = &splice->ops[i];
+
+		if (op->dest && first) {
+			put_views_at(splice, block, place, SIZE_MAX);
+			first = false;
+		}
+		if (!op->skipped && !op->dropped && !is_replaced(splice, i))
+			put_op(splice, block, i);
+		put_views_at(splice, block, place, i);
+	}
+	if (first)
+		put_views_at(splice, block, place, SIZE_MAX);
+}
+
+static void put_covers(const TnSpliceCovers *covers, Block *block)
+{
+	for (size_t i = 0; i < covers->n; i++) {
+		put(block, "--tmpfs");
+		put(block, covers->paths[i]);
+		put(block, "--remount-ro");
+		put(block, covers->paths[i]);
+	}
+}
+
+static void put_environment(TnSplice *splice, const TnSpliceReply *reply, Block *block)
+{
+	if (!tn_splice_must_set_tmpdir(splice, reply))
+		return;
+	put(block, "--setenv");
+	put(block, "TMPDIR");
+	put(block, "/tmp");
+	tn_splice_note(splice, TN_SPLICE_TMPDIR, "TMPDIR: set to /tmp, its own value is not there");
+}
+
+/* bwrap counts the words of the block and of its command line together. */
+static void check_count(TnSplice *splice, const Block *block)
+{
+	size_t n = block->n_words + splice->line->n_command + 3; /* --args N -- */
+
+	if (n > TN_BWRAP_WORDS_MAX)
+		tn_splice_note(splice, TN_SPLICE_TOO_LONG,
+			       tn_pool_printf(&splice->pool,
+					      "%zu words with the view: bwrap takes %d", n,
+					      TN_BWRAP_WORDS_MAX));
+}
+
+int tn_splice_emit(TnSplice *splice, const TnSpliceReply *reply, char **ret_block, size_t *ret_size)
+{
+	TnSpliceCovers covers = {0};
+	Block block = {0};
+	char fd[16];
+	int r;
+
+	if (splice->refused)
+		return -EINVAL;
+	drop_denied(splice, reply);
+	r = tn_splice_find_covers(splice, reply->runtime_dir, &covers);
+	if (r == 0) {
+		if (reply->sync_fd >= 0) {
+			snprintf(fd, sizeof(fd), "%d", reply->sync_fd);
+			put(&block, "--sync-fd");
+			put(&block, fd);
+		}
+		put_ops(splice, &block, reply->place);
+		put_covers(&covers, &block);
+		put_environment(splice, reply, &block);
+		check_count(splice, &block);
+	}
+	free(covers.paths);
+	if (r < 0 || splice->oom || splice->refused) {
+		free(block.bytes);
+		return r < 0 ? r : splice->oom ? -ENOMEM : -EINVAL;
+	}
+	return finish(&block, ret_block, ret_size);
+}
