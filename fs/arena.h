@@ -30,7 +30,7 @@ typedef struct TnNode {
 	uint64_t id;       /* FUSE nodeid, from a counter, never reused; 0: the record is free */
 	uint64_t ino;      /* inode number in the store */
 	uint64_t lookups;  /* references of the kernel: lookup count (fuse.h, FUSE_FORGET) */
-	uint64_t pages;    /* charged pages of data, when TN_NODE_CHARGE_KNOWN */
+	uint64_t pages;    /* charged pages of data, when TN_CHARGE_KNOWN */
 	uint32_t links;    /* first TnLink, 0: unlinked */
 	uint32_t children; /* links that have this node as parent */
 	uint32_t next_by_id, next_by_ino;
@@ -38,17 +38,19 @@ typedef struct TnNode {
 	int32_t held_fd; /* keeps an unlinked node alive: O_PATH, a directory's O_RDONLY; or -1 */
 	uint16_t type;   /* S_IFMT bits */
 	uint8_t subtree; /* TnSubtree */
-	uint8_t reserved;
-	uint32_t reserved2;
+	uint8_t charge;  /* TN_CHARGE_..., as `pages` guarded by the node's own lock */
+	uint32_t reserved;
 } TnNode;
 
-enum {
-	TN_NODE_CHARGE_KNOWN = 1 << 0,
-	TN_NODE_SPARSE = 1 << 1,    /* allocated pages are not just the first `pages` */
-	TN_NODE_SET_ID = 1 << 2,    /* may have set-uid or set-gid bits */
-	TN_NODE_XATTR = 1 << 3,     /* may have extended attributes */
-	TN_NODE_ORPHAN = 1 << 4,    /* unlinked, alive by the kernel's references */
-	TN_NODE_IN_ORPHANS = 1 << 5, /* its file is orphans/<id>, no descriptor held */
+enum { /* flags */
+	TN_NODE_ORPHAN = 1 << 0,     /* unlinked, alive by the kernel's references */
+	TN_NODE_IN_ORPHANS = 1 << 1, /* its file is orphans/<id>, no descriptor held */
+};
+
+enum { /* charge */
+	TN_CHARGE_KNOWN = 1 << 0,  /* `pages` is right */
+	TN_CHARGE_SPARSE = 1 << 1, /* allocated pages are not just the first `pages` */
+	TN_CHARGE_SET_ID = 1 << 2, /* may have set-uid or set-gid bits */
 };
 
 /* One name of a node. Index 0 is "none". */
@@ -70,7 +72,6 @@ typedef struct TnArenaHeader {
 	uint32_t nodes_end, links_end, names_end; /* first never-used index */
 	uint32_t reserved2;
 	TnAccount account;
-	_Atomic uint64_t orphan_pages;     /* charged by unlinked nodes that are still in use */
 	_Atomic uint64_t orphans;
 	_Atomic uint64_t xattr_bytes;      /* charged for extended attributes, all nodes */
 	_Atomic uint64_t denied;           /* refusals by rules */

@@ -8,59 +8,41 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The rest of path below prefix, or NULL when it does not lie there. */
-static char *below(char *path, const char *prefix)
+/* Which subtree an absolute path's first components name; how many of them do. */
+static size_t find_subtree(const char *const components[], size_t n, TnSubtree *ret)
 {
-	size_t length = strlen(prefix);
-
-	if (strncmp(path, prefix, length) != 0 || (path[length] != '/' && path[length] != '\0'))
-		return NULL;
-	return path + length;
-}
-
-static char *find_subtree(char *path, TnSubtree *ret)
-{
-	static const struct {
-		const char *prefix;
-		TnSubtree subtree;
-	} anchors[] = {
-		{"/var/tmp", TN_SUBTREE_VAR_TMP},
-		{"/private/tmp", TN_SUBTREE_TMP},
-		{"/tmp", TN_SUBTREE_TMP},
-	};
-
-	for (size_t i = 0; i < TN_ARRAY_LEN(anchors); i++) {
-		char *rest = below(path, anchors[i].prefix);
-
-		if (rest) {
-			*ret = anchors[i].subtree;
-			return rest;
-		}
-	}
 	*ret = TN_SUBTREE_TMP;
-	return path;
+	if (n >= 1 && strcmp(components[0], "tmp") == 0)
+		return 1;
+	if (n >= 2 && strcmp(components[0], "private") == 0 && strcmp(components[1], "tmp") == 0)
+		return 2;
+	if (n >= 2 && strcmp(components[0], "var") == 0 && strcmp(components[1], "tmp") == 0) {
+		*ret = TN_SUBTREE_VAR_TMP;
+		return 2;
+	}
+	return 0;
 }
 
 int tn_attach_point_state(const TnPolicy *policy, const char *path)
 {
-	const char *components[TN_RULE_DEPTH_MAX];
-	char copy[PATH_MAX], *rest, *part, *next = NULL;
-	TnSubtree subtree;
-	size_t n = 0;
+	const char *components[TN_RULE_DEPTH_MAX + 2];
+	char copy[PATH_MAX], *part, *next = NULL;
+	TnSubtree subtree = TN_SUBTREE_TMP;
+	size_t n = 0, anchor;
 
 	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
 		return -EPROTO;
-	rest = find_subtree(copy, &subtree);
-	for (part = strtok_r(rest, "/", &next); part; part = strtok_r(NULL, "/", &next)) {
+	for (part = strtok_r(copy, "/", &next); part; part = strtok_r(NULL, "/", &next)) {
 		if (strcmp(part, "..") == 0)
 			return -EPROTO;
 		/* No rule is deeper, and each holds for all below what it matches. */
 		if (strcmp(part, ".") != 0 && n < TN_ARRAY_LEN(components))
 			components[n++] = part;
 	}
-	if (n == 0)
+	anchor = path[0] == '/' ? find_subtree(components, n, &subtree) : 0;
+	if (n == anchor)
 		return -EPROTO;
-	switch (tn_policy_match(policy, subtree, components, n)) {
+	switch (tn_policy_match(policy, subtree, components + anchor, n - anchor)) {
 	case TN_DENIED:
 		return TN_POINT_DENIED;
 	case TN_READ_ONLY:

@@ -343,6 +343,8 @@ int tn_keeper_dirs_open(TnKeeperDirs *ret, const TnPaths *paths, char *why, size
 	    (r = make_leases(&dirs, why, why_size)) < 0 ||
 	    (r = write_pid(&dirs, why, why_size)) < 0 ||
 	    (r = listen_all(&dirs, why, why_size)) < 0) {
+		if (dirs.store_lock >= 0)
+			tn_keeper_dirs_retire(&dirs);
 		tn_keeper_dirs_close(&dirs);
 		return r;
 	}
@@ -352,8 +354,11 @@ int tn_keeper_dirs_open(TnKeeperDirs *ret, const TnPaths *paths, char *why, size
 
 void tn_keeper_dirs_retire(TnKeeperDirs *dirs)
 {
-	unlink(dirs->paths->attach_socket);
-	unlink(dirs->paths->control_socket);
+	/* After a failed start the names may be somebody else's. */
+	if (dirs->attach >= 0)
+		unlink(dirs->paths->attach_socket);
+	if (dirs->control >= 0)
+		unlink(dirs->paths->control_socket);
 	unlinkat(dirs->runtime, PID_NAME, 0);
 }
 

@@ -29,6 +29,7 @@ static int explain(int context, const char *what, int error)
 
 	while ((n = read(context, text, sizeof(text) - 1)) > 0) {
 		text[n] = '\0';
+		text[strcspn(text, "\n")] = '\0';
 		tn_log(TN_LOG_WARNING, "%s: kernel says: %s", what,
 		       tn_log_escape(text, escaped, sizeof(escaped)));
 	}

@@ -57,7 +57,8 @@ static int write_all(int fd, const char *data, size_t size)
 	return 0;
 }
 
-int tn_replace_file(int dir, const char *name, const void *data, size_t size, mode_t mode)
+int tn_replace_file(int dir, const char *name, const void *data, size_t size, mode_t mode,
+                    bool sync)
 {
 	TN_AUTOFD fd = -1;
 	char temporary[64];
@@ -68,7 +69,7 @@ int tn_replace_file(int dir, const char *name, const void *data, size_t size, mo
 	if (fd < 0)
 		return fd;
 	r = write_all(fd, data, size);
-	if (r == 0 && fsync(fd) < 0)
+	if (r == 0 && sync && fsync(fd) < 0)
 		r = -errno;
 	if (r == 0 && renameat(dir, temporary, dir, name) < 0)
 		r = -errno;

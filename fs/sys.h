@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -21,8 +22,12 @@ int tn_reopen(int fd, int flags);
 /* Makes path below dir if it is missing and opens it as a directory (O_RDONLY). */
 int tn_open_dir_make(int dir, const char *path, mode_t mode);
 
-/* Replaces dir/name by a file with this content: written beside it, synced, renamed. */
-int tn_replace_file(int dir, const char *name, const void *data, size_t size, mode_t mode);
+/*
+ * Replaces dir/name by a file with this content: written beside it and renamed; synced to
+ * the disk first when `sync`.
+ */
+int tn_replace_file(int dir, const char *name, const void *data, size_t size, mode_t mode,
+                    bool sync);
 
 /* Reads dir/name whole, at most max bytes, NUL-terminated; the caller frees. Bytes or -errno. */
 ssize_t tn_read_file(int dir, const char *name, size_t max, char **ret);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "describe.h"
+
+#include "macros.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_NAME "nest"
+#define FIRST_LINE "tmpnest-nest 1"
+#define SIZE_MOST (8UL * 1024 * 1024) /* 1,024 rules of the longest path, and more */
+
+void tn_boot_id(char ret[TN_BOOT_ID_MAX])
+{
+	TN_AUTOFD fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, ret, TN_BOOT_ID_MAX - 1);
+
+	ret[n > 0 ? n : 0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+}
+
+void tn_description_clear(TnDescription *description)
+{
+	tn_policy_free(description->policy);
+	*description = (TnDescription){0};
+}
+
+/* --- writing ------------------------------------------------------------------------------- */
+
+static bool write_rule(const char *pattern, bool deny, bool built_in, void *data)
+{
+	if (!built_in)
+		fprintf(data, "%s %s\n", deny ? "deny" : "read-only", pattern);
+	return true;
+}
+
+static void write_description(FILE *out, TnNest *nest)
+{
+	char boot_id[TN_BOOT_ID_MAX];
+
+	tn_boot_id(boot_id);
+	fprintf(out, FIRST_LINE "\n");
+	fprintf(out, "id %016" PRIx64 "\n", nest->id);
+	fprintf(out, "name %s\n", nest->name);
+	fprintf(out, "uid %u\n", (unsigned)nest->uid);
+	fprintf(out, "gid %u\n", (unsigned)nest->gid);
+	fprintf(out, "ephemeral %d\n", nest->ephemeral);
+	fprintf(out, "keep %d\n", nest->keep);
+	fprintf(out, "durable %d\n", nest->durable);
+	fprintf(out, "store %s\n", nest->store.ops->name);
+	fprintf(out, "bytes %" PRIu64 "\n", atomic_load(&nest->account->bytes_limit));
+	fprintf(out, "inodes %" PRIu64 "\n", atomic_load(&nest->account->inodes_limit));
+	fprintf(out, "ttl %" PRIu64 "\n", nest->ttl);
+	fprintf(out, "idle-ttl %" PRIu64 "\n", nest->idle_ttl);
+	fprintf(out, "created %" PRId64 "\n", nest->created_ns);
+	fprintf(out, "boot %s\n", boot_id);
+	tn_policy_each(nest->policy, write_rule, out);
+}
+
+int tn_describe_save(TnNest *nest)
+{
+	TN_AUTOFREE char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	write_description(out, nest);
+	if (fclose(out) != 0)
+		return -ENOMEM;
+	/* Only a durable nest is found again after a power cut: only it waits for the disk. */
+	return tn_replace_file(nest->home, FILE_NAME, text, size, 0600, nest->durable);
+}
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+static bool parse_number(const char *text, int base, uint64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoull(text, &end, base);
+	return errno == 0 && end != text && *end == '\0' && *text != '-';
+}
+
+static bool parse_store(const char *text, TnStoreKind *ret)
+{
+	for (int kind = TN_STORE_DIR; kind <= TN_STORE_IMAGE; kind++) {
+		const TnStoreOps *ops = tn_store_ops((TnStoreKind)kind);
+
+		if (ops && strcmp(ops->name, text) == 0) {
+			*ret = (TnStoreKind)kind;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_text(const char *text, char *ret, size_t size)
+{
+	size_t length = strlen(text);
+
+	if (length >= size)
+		return false;
+	memcpy(ret, text, length + 1);
+	return true;
+}
+
+/* One line; a key that this version does not know is passed over. False: a bad value. */
+static bool parse_line(const char *key, const char *value, TnDescription *ret)
+{
+	uint64_t number = 0;
+	bool is_number = parse_number(value, strcmp(key, "id") == 0 ? 16 : 10, &number);
+
+	if (strcmp(key, "name") == 0)
+		return tn_name_is_valid(value) && parse_text(value, ret->name, sizeof(ret->name));
+	if (strcmp(key, "store") == 0)
+		return parse_store(value, &ret->store);
+	if (strcmp(key, "boot") == 0)
+		return parse_text(value, ret->boot_id, sizeof(ret->boot_id));
+	if (strcmp(key, "deny") == 0 || strcmp(key, "read-only") == 0)
+		return tn_policy_add(ret->policy, value, key[0] == 'd') == 0;
+	if (strcmp(key, "id") == 0)
+		ret->id = number;
+	else if (strcmp(key, "uid") == 0)
+		ret->uid = (uid_t)number;
+	else if (strcmp(key, "gid") == 0)
+		ret->gid = (gid_t)number;
+	else if (strcmp(key, "ephemeral") == 0)
+		ret->ephemeral = number;
+	else if (strcmp(key, "keep") == 0)
+		ret->keep = number;
+	else if (strcmp(key, "durable") == 0)
+		ret->durable = number;
+	else if (strcmp(key, "bytes") == 0)
+		ret->bytes = number;
+	else if (strcmp(key, "inodes") == 0)
+		ret->inodes = number;
+	else if (strcmp(key, "ttl") == 0)
+		ret->ttl = number;
+	else if (strcmp(key, "idle-ttl") == 0)
+		ret->idle_ttl = number;
+	else if (strcmp(key, "created") == 0)
+		ret->created_ns = (int64_t)number;
+	else
+		return true;
+	return is_number;
+}
+
+int tn_describe_parse(char *text, TnDescription *ret)
+{
+	TnDescription description = {.policy = tn_policy_new()};
+	char *line = strsep(&text, "\n");
+	bool good = line && strcmp(line, FIRST_LINE) == 0;
+
+	if (!description.policy)
+		return -ENOMEM;
+	while (good && (line = strsep(&text, "\n")) && *line) {
+		char *value = strchr(line, ' ');
+
+		if (value) {
+			*value++ = '\0';
+			good = parse_line(line, value, &description);
+		} else {
+			good = false;
+		}
+	}
+	/* Cut short, it lacks one of these. */
+	if (!good || !description.id || !description.name[0] || !description.store ||
+	    !description.bytes || !description.inodes) {
+		tn_description_clear(&description);
+		return -EBADMSG;
+	}
+	*ret = description;
+	return 0;
+}
+
+int tn_describe_load(int home, TnDescription *ret)
+{
+	TN_AUTOFREE char *text = NULL;
+	ssize_t n = tn_read_file(home, FILE_NAME, SIZE_MOST, &text);
+
+	if (n < 0)
+		return n == -ENOENT ? -EBADMSG : (int)n;
+	return strlen(text) == (size_t)n ? tn_describe_parse(text, ret) : -EBADMSG;
+}

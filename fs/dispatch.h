@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One FUSE request from its bytes to its reply: checks the form, finds the nodes, calls
+ * the operation, replies once. The protocol is that of linux/fuse.h, version 7.31 or later
+ * (kernel 5.6; the floor of the product is 6.1), spoken without libfuse.
+ *
+ * An operation reads its arguments from the request, fills the reply and returns 0, a
+ * negative errno, or TN_NO_REPLY. It never replies itself.
+ *
+ * Any thread; a TnRequest belongs to the thread that serves it.
+ */
+#pragma once
+
+#include "nest-private.h"
+
+#include <linux/fuse.h>
+#include <stddef.h>
+
+#define TN_MAX_WRITE (1024U * 1024)
+/* A request: header, arguments and the data of a WRITE (linux/fuse.h, FUSE_MIN_READ_BUFFER). */
+#define TN_REQUEST_SIZE (TN_MAX_WRITE + 4096U)
+/* A reply: header and the data of a READ. */
+#define TN_REPLY_SIZE (TN_MAX_WRITE + 4096U)
+
+#define TN_NO_REPLY 1 /* outcome of an operation that the kernel expects no answer to */
+
+/* How long the kernel may keep what it was told: the daemon is the store's only user. */
+#define TN_VALID_SECONDS 86400U
+
+typedef struct TnRequest {
+	TnNest *nest;
+	const struct fuse_in_header *in;
+	const uint8_t *arg;  /* after the header; at least what the opcode's table row says */
+	size_t arg_size;
+	const char *name;    /* first and second name, checked; or NULL */
+	const char *name2;
+	uint32_t node;       /* index of in->nodeid */
+
+	uint8_t *reply;      /* room for TN_REPLY_SIZE - sizeof(struct fuse_out_header) bytes */
+	size_t reply_size;   /* bytes the operation filled in */
+	struct TnIdentity *identity;
+} TnRequest;
+
+/* The file-system ids of the serving thread (setfsuid(2)), changed only when they differ. */
+typedef struct TnIdentity {
+	uid_t uid;
+	gid_t gid;
+} TnIdentity;
+
+/* The operation acts with the ids of the request's process: files it makes belong to it. */
+void tn_request_become_caller(TnRequest *request);
+
+/* The operations of ops-*.c, by opcode. */
+typedef int (*TnOperation)(TnRequest *request);
+
+/*
+ * Serves the request of `size` bytes at `message`. The reply lies at reply_buffer
+ * (TN_REPLY_SIZE bytes) then. Returns its size, or 0 when there is nothing to send.
+ * A malformed request is answered EINVAL (or dropped when not even its header is whole).
+ */
+size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, size_t size,
+                   uint8_t *reply_buffer);
+
+/*
+ * The kernel did not take the reply (ENOENT: the request was interrupted): takes back the
+ * reference that an entry in it would have given.
+ */
+void tn_dispatch_undelivered(TnNest *nest, const uint8_t *message, const uint8_t *reply);
+
+/* "LOOKUP" for FUSE_LOOKUP; NULL for an opcode this daemon has no name for. */
+const char *tn_opcode_name(uint32_t opcode);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The inside of a nest, for the file-system operations and the nest's own life.
+ *
+ * Locks, in the order in which they may be taken:
+ *   life       the connection: device, generation, state, attachments
+ *   tree       which name leads where in the store. Readers use names (resolve, *at()
+ *              calls); a writer takes names away or moves them (unlink, rmdir, rename)
+ *   node[...]  one inode's data and its charge: node->pages, node->charge
+ *   table      the node table and all records in the arena but node->pages, node->charge
+ * The kernel is never waited for under any of them: no invalidation, no call into the view.
+ */
+#pragma once
+
+#include "arena.h"
+#include "fdcache.h"
+#include "nest.h"
+#include "node.h"
+#include "policy.h"
+#include "quota.h"
+#include "store.h"
+
+#include <pthread.h>
+
+#define TN_NODE_LOCKS 64
+
+typedef struct TnLiveAttachment {
+	uint64_t id;
+	struct TnLiveAttachment *next;
+} TnLiveAttachment;
+
+struct TnNest {
+	_Atomic unsigned refs;
+	uint64_t id;
+	char name[TN_NAME_MAX + 1];
+	uid_t uid;
+	gid_t gid;
+	bool ephemeral, keep, durable;
+	bool many_owners; /* files get the ids of the process that makes them */
+	uint64_t ttl, idle_ttl;
+	int64_t created_ns;
+	TnKeeperLink *keeper;      /* borrowed from the registry, which outlives the nest */
+	TnServe *serve;            /* likewise */
+	TnFdCache *dirs, *files;   /* likewise; shared by all nests */
+	int home;                  /* nests/<id> in the daemon's store: holds the description */
+	TnStore store;
+	TnPolicy *policy;
+	TnArena arena;
+	TnAccount *account;        /* in the arena */
+
+	pthread_mutex_t life;
+	int device;                /* /dev/fuse of the live superblock, or -1 */
+	bool evicting, frozen, detached;
+	bool attached_once;
+	TnLiveAttachment *attachments;
+	uint32_t n_attachments;
+
+	pthread_rwlock_t tree;
+	pthread_mutex_t node_locks[TN_NODE_LOCKS];
+	pthread_mutex_t table_lock;
+	TnNodeTable *table;
+	uint64_t root_ino;
+
+	/* A refused reservation waits a moment here for the FORGET of deleted files. */
+	pthread_mutex_t refund_lock;
+	pthread_cond_t refunded;
+	unsigned refund_waiters;
+
+	TnRegistry *registry;  /* borrowed; told when a superblock ends */
+	_Atomic uint64_t ended; /* generation whose device said ENODEV to a serving thread, or 0 */
+	struct TnNest *next;   /* the registry's list */
+};
+
+/*
+ * A nest around an open store; takes home, store and policy on success. 0 or -errno. The
+ * account starts with the limits and no use.
+ */
+typedef struct TnNestParts {
+	const TnRegistryConfig *config;
+	TnRegistry *registry;
+	uint64_t id;
+	const char *name;
+	uid_t uid;
+	gid_t gid;
+	bool ephemeral, keep, durable;
+	uint64_t bytes, inodes, ttl, idle_ttl;
+	int64_t created_ns;
+	TnFdCache *dirs, *files;
+	int home;
+	TnStore store;
+	TnPolicy *policy;
+} TnNestParts;
+int tn_nest_new(TnNest **ret, const TnNestParts *parts);
+
+/*
+ * The superblock of this generation has ended, by the kernel's word (ENODEV) or because a
+ * mount of it failed: closes the device, empties the node table, deletes and refunds
+ * orphans, ends the attachments. Not from a serving thread. True when this call did it.
+ */
+bool tn_nest_end_superblock(TnNest *nest, uint64_t generation);
+
+/* Running sandboxes; 1 also when only the superblock still lives. */
+uint32_t tn_nest_users(TnNest *nest);
+
+/*
+ * The kernel says that the present superblock has ended (a read of the device failed).
+ * Leaves the work to the registry's janitor; from a serving thread.
+ */
+void tn_nest_ended(TnNest *nest);
+
+/* Stops the connection for good: attaches are refused from now on. Not from a serving thread. */
+void tn_nest_stop(TnNest *nest);
+
+static inline pthread_mutex_t *tn_nest_node_lock(TnNest *nest, uint32_t index)
+{
+	return &nest->node_locks[index % TN_NODE_LOCKS];
+}
+
+/*
+ * As tn_quota_reserve(), but when deleted files are still held it first gives their
+ * FORGETs, which may lie unread in the queue, a few milliseconds to arrive.
+ */
+int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *ret);
+uint64_t tn_nest_reserve_some(TnNest *nest, uint64_t bytes, TnReservation *ret);
+void tn_nest_refund(TnNest *nest, uint64_t bytes, uint64_t inodes);

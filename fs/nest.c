@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "nest-private.h"
+
+#include "describe.h"
+#include "dispatch.h"
+#include "log.h"
+#include "macros.h"
+#include "ops.h"
+#include "recount.h"
+#include "registry-private.h"
+#include "serve.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* --- birth and death ----------------------------------------------------------------------- */
+
+static void init_locks(TnNest *nest)
+{
+	pthread_mutex_init(&nest->life, NULL);
+	pthread_rwlock_init(&nest->tree, NULL);
+	pthread_mutex_init(&nest->table_lock, NULL);
+	pthread_mutex_init(&nest->refund_lock, NULL);
+	pthread_cond_init(&nest->refunded, NULL);
+	for (size_t i = 0; i < TN_NODE_LOCKS; i++)
+		pthread_mutex_init(&nest->node_locks[i], NULL);
+}
+
+static void clear_locks(TnNest *nest)
+{
+	pthread_mutex_destroy(&nest->life);
+	pthread_rwlock_destroy(&nest->tree);
+	pthread_mutex_destroy(&nest->table_lock);
+	pthread_mutex_destroy(&nest->refund_lock);
+	pthread_cond_destroy(&nest->refunded);
+	for (size_t i = 0; i < TN_NODE_LOCKS; i++)
+		pthread_mutex_destroy(&nest->node_locks[i]);
+}
+
+static void nest_free(TnNest *nest)
+{
+	tn_node_table_free(nest->table);
+	tn_arena_clear(&nest->arena);
+	clear_locks(nest);
+	tn_policy_free(nest->policy);
+	tn_store_clear(&nest->store);
+	tn_close(&nest->home);
+	free(nest);
+}
+
+static void take_parts(TnNest *nest, const TnNestParts *parts)
+{
+	nest->refs = 1;
+	nest->id = parts->id;
+	strcpy(nest->name, parts->name); /* the registry has checked the name */
+	nest->uid = parts->uid;
+	nest->gid = parts->gid;
+	nest->ephemeral = parts->ephemeral;
+	nest->keep = parts->keep;
+	nest->durable = parts->durable;
+	nest->many_owners = parts->config->many_owners;
+	nest->ttl = parts->ttl;
+	nest->idle_ttl = parts->idle_ttl;
+	nest->created_ns = parts->created_ns;
+	nest->registry = parts->registry;
+	nest->keeper = parts->config->keeper;
+	nest->serve = parts->config->serve;
+	nest->dirs = parts->dirs;
+	nest->files = parts->files;
+	nest->device = -1;
+	nest->home = -1;
+	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1};
+}
+
+int tn_nest_new(TnNest **ret, const TnNestParts *parts)
+{
+	TnNest *nest = calloc(1, sizeof(*nest));
+	struct stat root;
+	int r;
+
+	if (!nest)
+		return -ENOMEM;
+	take_parts(nest, parts);
+	init_locks(nest);
+	r = tn_arena_init(&nest->arena, parts->id);
+	if (r == 0 && fstat(parts->store.data, &root) < 0)
+		r = -errno;
+	if (r == 0)
+		r = tn_node_table_new(&nest->table, &nest->arena, root.st_ino);
+	if (r < 0) {
+		nest_free(nest);
+		return r;
+	}
+	nest->root_ino = root.st_ino;
+	nest->home = parts->home;
+	nest->store = parts->store;
+	nest->policy = parts->policy;
+	nest->account = &nest->arena.header->account;
+	atomic_store(&nest->account->bytes_limit, parts->bytes);
+	atomic_store(&nest->account->inodes_limit, parts->inodes);
+	atomic_store(&nest->arena.header->last_used_ns, parts->created_ns);
+	*ret = nest;
+	return 0;
+}
+
+TnNest *tn_nest_ref(TnNest *nest)
+{
+	atomic_fetch_add(&nest->refs, 1);
+	return nest;
+}
+
+void tn_nest_unref(TnNest *nest)
+{
+	if (nest && atomic_fetch_sub(&nest->refs, 1) == 1)
+		nest_free(nest);
+}
+
+uint64_t tn_nest_id(const TnNest *nest)
+{
+	return nest->id;
+}
+
+uid_t tn_nest_owner(const TnNest *nest)
+{
+	return nest->uid;
+}
+
+/* --- the superblock -------------------------------------------------------------------------- */
+
+void tn_nest_ended(TnNest *nest)
+{
+	/* It cannot change under a serving thread: see tn_serve_remove(). */
+	atomic_store(&nest->ended, nest->arena.header->generation);
+	tn_registry_wake_janitor(nest->registry);
+}
+
+static void drop_attachments(TnNest *nest)
+{
+	while (nest->attachments) {
+		TnLiveAttachment *attachment = nest->attachments;
+
+		nest->attachments = attachment->next;
+		free(attachment);
+	}
+	nest->n_attachments = 0;
+}
+
+/* The kernel has let go of every node: orphans end, the table starts anew. */
+static void forget_everything(TnNest *nest)
+{
+	TnReleased released = {.nest = nest};
+
+	pthread_mutex_lock(&nest->table_lock);
+	for (uint32_t i = tn_node_next(nest->table, TN_ROOT_INDEX); i; i = tn_node_next(nest->table, i)) {
+		if (tn_node_at(nest->table, i)->flags & TN_NODE_ORPHAN)
+			tn_released_collect(tn_node_at(nest->table, i), &released);
+	}
+	tn_node_table_reset(nest->table, nest->root_ino);
+	pthread_mutex_unlock(&nest->table_lock);
+	tn_released_finish(&released);
+	tn_fdcache_drop_nest(nest->dirs, nest->id);
+	tn_fdcache_drop_nest(nest->files, nest->id);
+}
+
+/* Caller holds the life lock; a device is open. */
+static void end_superblock(TnNest *nest)
+{
+	tn_serve_remove(nest->serve, nest, nest->device);
+	/* The last descriptor of the connection: what still waits in it is aborted. */
+	tn_close(&nest->device);
+	forget_everything(nest);
+	drop_attachments(nest);
+	atomic_store(&nest->arena.header->last_used_ns, tn_now());
+}
+
+bool tn_nest_end_superblock(TnNest *nest, uint64_t generation)
+{
+	bool mine;
+
+	pthread_mutex_lock(&nest->life);
+	mine = nest->device >= 0 && nest->arena.header->generation == generation;
+	if (mine)
+		end_superblock(nest);
+	pthread_mutex_unlock(&nest->life);
+	return mine;
+}
+
+uint32_t tn_nest_users(TnNest *nest)
+{
+	uint32_t users;
+
+	pthread_mutex_lock(&nest->life);
+	users = nest->n_attachments;
+	if (users == 0 && nest->device >= 0)
+		users = 1;
+	pthread_mutex_unlock(&nest->life);
+	return users;
+}
+
+void tn_nest_stop(TnNest *nest)
+{
+	pthread_mutex_lock(&nest->life);
+	nest->evicting = true;
+	if (nest->device >= 0)
+		end_superblock(nest);
+	pthread_mutex_unlock(&nest->life);
+}
+
+/* A mount of the live superblock, or of a new one. Caller holds the life lock. */
+static int mount_view(TnNest *nest)
+{
+	TN_AUTOFD mount = -1;
+	int r;
+
+	if (nest->device >= 0) {
+		mount = tn_keeper_mount(nest->keeper, &nest->device, nest->uid, nest->gid);
+		if (mount != -ENOTCONN)
+			return tn_steal_fd(&mount);
+		end_superblock(nest);
+	}
+	mount = tn_keeper_mount(nest->keeper, &nest->device, nest->uid, nest->gid);
+	if (mount < 0)
+		return tn_steal_fd(&mount);
+	nest->arena.header->generation++;
+	r = tn_serve_add(nest->serve, nest, nest->device);
+	if (r < 0) {
+		tn_close(&nest->device);
+		return r;
+	}
+	return tn_steal_fd(&mount);
+}
+
+static int attach(TnNest *nest, TnAttachment *ret)
+{
+	TnLiveAttachment *attachment;
+	int mount;
+
+	if (nest->evicting)
+		return -ENOENT;
+	if (nest->ephemeral && nest->attached_once)
+		return -EBUSY;
+	attachment = calloc(1, sizeof(*attachment));
+	if (!attachment)
+		return -ENOMEM;
+	mount = mount_view(nest);
+	if (mount < 0) {
+		free(attachment);
+		return mount;
+	}
+	attachment->id = tn_random();
+	attachment->next = nest->attachments;
+	nest->attachments = attachment;
+	nest->n_attachments++;
+	nest->attached_once = true;
+	nest->detached = false;
+	atomic_store(&nest->arena.header->last_used_ns, tn_now());
+	*ret = (TnAttachment){.id = attachment->id, .mount = mount, .frozen = nest->frozen};
+	return 0;
+}
+
+int tn_nest_attach(TnNest *nest, TnAttachment *ret)
+{
+	int r;
+
+	pthread_mutex_lock(&nest->life);
+	r = attach(nest, ret);
+	pthread_mutex_unlock(&nest->life);
+	return r;
+}
+
+void tn_nest_detach(TnNest *nest, uint64_t attachment_id)
+{
+	pthread_mutex_lock(&nest->life);
+	for (TnLiveAttachment **at = &nest->attachments; *at; at = &(*at)->next) {
+		TnLiveAttachment *attachment = *at;
+
+		if (attachment->id == attachment_id) {
+			*at = attachment->next;
+			free(attachment);
+			nest->n_attachments--;
+			break;
+		}
+	}
+	atomic_store(&nest->arena.header->last_used_ns, tn_now());
+	pthread_mutex_unlock(&nest->life);
+}
+
+/* --- the account ------------------------------------------------------------------------------ */
+
+#define REFUND_WAIT_NS 10000000L /* how long a FORGET may take to be read from the queue */
+
+/*
+ * Waits for a refund, when one may be under way: a deleted file is given back at its
+ * FORGET, which the kernel has queued before the next request but which another thread may
+ * still be about to read. One waiter at a time, so that a thread is left to serve it.
+ */
+static bool await_refund(TnNest *nest)
+{
+	struct timespec until;
+	bool refunded = false;
+
+	if (atomic_load(&nest->arena.header->orphans) == 0)
+		return false;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += REFUND_WAIT_NS;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&nest->refund_lock);
+	if (nest->refund_waiters == 0) {
+		nest->refund_waiters++;
+		refunded = pthread_cond_timedwait(&nest->refunded, &nest->refund_lock, &until) == 0;
+		nest->refund_waiters--;
+	}
+	pthread_mutex_unlock(&nest->refund_lock);
+	return refunded;
+}
+
+int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *ret)
+{
+	int r = tn_quota_reserve(nest->account, bytes, inodes, ret);
+
+	while (r == -ENOSPC && await_refund(nest))
+		r = tn_quota_reserve(nest->account, bytes, inodes, ret);
+	return r;
+}
+
+uint64_t tn_nest_reserve_some(TnNest *nest, uint64_t bytes, TnReservation *ret)
+{
+	return tn_quota_reserve_some(nest->account, bytes, ret);
+}
+
+void tn_nest_refund(TnNest *nest, uint64_t bytes, uint64_t inodes)
+{
+	tn_quota_refund(nest->account, bytes, inodes);
+	pthread_mutex_lock(&nest->refund_lock);
+	if (nest->refund_waiters > 0)
+		pthread_cond_signal(&nest->refunded);
+	pthread_mutex_unlock(&nest->refund_lock);
+}
+
+/* --- for operators ------------------------------------------------------------------------------ */
+
+static TnNestState state_of(const TnNest *nest)
+{
+	if (nest->evicting)
+		return TN_NEST_EVICTING;
+	if (nest->frozen)
+		return TN_NEST_FROZEN;
+	if (nest->detached)
+		return TN_NEST_DETACHED;
+	return nest->device >= 0 ? TN_NEST_ACTIVE : TN_NEST_IDLE;
+}
+
+static uint64_t count_requests(const TnArenaHeader *header)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < TN_OPCODES; i++)
+		sum += atomic_load(&header->requests[i]);
+	return sum;
+}
+
+void tn_nest_info(TnNest *nest, TnNestInfo *ret)
+{
+	const TnArenaHeader *header = nest->arena.header;
+	const TnAccount *account = nest->account;
+
+	pthread_mutex_lock(&nest->life);
+	*ret = (TnNestInfo){
+		.id = nest->id,
+		.owner_uid = nest->uid,
+		.owner_gid = nest->gid,
+		.state = state_of(nest),
+		.ephemeral = nest->ephemeral,
+		.keep = nest->keep,
+		.durable = nest->durable,
+		.store = nest->store.ops->kind,
+		.attachments = nest->n_attachments,
+		.ttl = nest->ttl,
+		.idle_ttl = nest->idle_ttl,
+		.created_ns = nest->created_ns,
+	};
+	pthread_mutex_unlock(&nest->life);
+	strcpy(ret->name, nest->name);
+	ret->bytes_used = atomic_load(&account->bytes_used);
+	ret->bytes_limit = atomic_load(&account->bytes_limit);
+	ret->inodes_used = atomic_load(&account->inodes_used);
+	ret->inodes_limit = atomic_load(&account->inodes_limit);
+	ret->denied_total = atomic_load(&header->denied);
+	ret->quota_hits_total = atomic_load(&account->refusals);
+	ret->requests_total = count_requests(header);
+	ret->last_used_ns = atomic_load(&header->last_used_ns);
+	pthread_mutex_lock(&nest->table_lock);
+	ret->nodes_cached = tn_node_count(nest->table);
+	pthread_mutex_unlock(&nest->table_lock);
+}
+
+int tn_nest_set_limits(TnNest *nest, uint64_t bytes, uint64_t inodes, uint64_t ttl,
+                       uint64_t idle_ttl)
+{
+	TnAccount *account = nest->account;
+	uint64_t new_bytes = bytes ? bytes : atomic_load(&account->bytes_limit);
+	uint64_t new_inodes = inodes ? inodes : atomic_load(&account->inodes_limit);
+	int r;
+
+	pthread_mutex_lock(&nest->life);
+	r = nest->evicting ? -ENOENT
+	                   : tn_store_resize(&nest->store, nest->keeper, new_bytes, new_inodes);
+	if (r == 0) {
+		atomic_store(&account->bytes_limit, new_bytes);
+		atomic_store(&account->inodes_limit, new_inodes);
+		nest->ttl = ttl ? ttl : nest->ttl;
+		nest->idle_ttl = idle_ttl ? idle_ttl : nest->idle_ttl;
+		r = tn_describe_save(nest);
+	}
+	pthread_mutex_unlock(&nest->life);
+	return r;
+}
+
+void tn_nest_each_rule(TnNest *nest, TnRuleVisit visit, void *data)
+{
+	tn_policy_each(nest->policy, visit, data);
+}
+
+void tn_nest_each_count(TnNest *nest, TnCountVisit visit, void *data)
+{
+	for (uint32_t i = 0; i < TN_OPCODES; i++) {
+		uint64_t count = atomic_load(&nest->arena.header->requests[i]);
+
+		if (count > 0 && tn_opcode_name(i))
+			visit(tn_opcode_name(i), count, data);
+	}
+}
+
+/* Unlinked files that are held by a descriptor lie in no directory. */
+static int count_held(TnNest *nest, TnUsage *usage)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&nest->table_lock);
+	for (uint32_t i = tn_node_next(nest->table, 0); i && r == 0; i = tn_node_next(nest->table, i)) {
+		const TnNode *node = tn_node_at(nest->table, i);
+
+		if (node->held_fd >= 0)
+			r = tn_recount_held(&nest->store, node->held_fd, usage);
+	}
+	pthread_mutex_unlock(&nest->table_lock);
+	return r;
+}
+
+int tn_nest_recount(TnNest *nest, uint64_t *ret_bytes, uint64_t *ret_inodes)
+{
+	TnUsage usage = {0};
+	int r;
+
+	/* No name goes or moves meanwhile; what is written meanwhile may be counted or not. */
+	pthread_rwlock_wrlock(&nest->tree);
+	r = tn_recount_store(&nest->store, &usage);
+	if (r == 0)
+		r = count_held(nest, &usage);
+	pthread_rwlock_unlock(&nest->tree);
+	if (r < 0)
+		return r;
+	*ret_bytes = usage.bytes;
+	*ret_inodes = usage.inodes;
+	return 0;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * GETATTR, SETATTR, READLINK. The kernel has checked permissions (default_permissions) and
+ * turned set-id clearing into FATTR_KILL_SUIDGID (FUSE_HANDLE_KILLPRIV_V2); what is left
+ * is to do it.
+ */
+#include "charge.h"
+#include "ops.h"
+
+#include "macros.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+static int reply_attr(TnRequest *request)
+{
+	struct fuse_attr_out *out;
+	struct stat st;
+	int r = tn_resolve_stat(request->nest, request->node, &st);
+
+	if (r < 0)
+		return r;
+	out = tn_reply_alloc(request, sizeof(*out));
+	out->attr_valid = TN_VALID_SECONDS;
+	tn_fill_attr(&out->attr, &st);
+	return 0;
+}
+
+int tn_op_getattr(TnRequest *request)
+{
+	return reply_attr(request);
+}
+
+int tn_op_readlink(TnRequest *request)
+{
+	TnNest *nest = request->nest;
+	TN_PLACE place = {.dir = TN_FD_NONE};
+	ssize_t length = -1;
+	int r;
+
+	pthread_rwlock_rdlock(&nest->tree);
+	r = tn_resolve_place(nest, request->node, &place);
+	if (r == 0) {
+		length = readlinkat(place.dir.fd, place.name, (char *)request->reply, PATH_MAX);
+		if (length < 0)
+			r = -errno;
+	}
+	pthread_rwlock_unlock(&nest->tree);
+	if (r == 0)
+		request->reply_size = (size_t)length;
+	return r;
+}
+
+/* --- SETATTR ----------------------------------------------------------------------------- */
+
+/* Takes set-uid, and set-gid where group execution makes it one, from an open file. */
+static int clear_set_id(int fd)
+{
+	struct stat st;
+	mode_t mode;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	mode = st.st_mode & 07777 & ~(mode_t)S_ISUID;
+	if (st.st_mode & S_IXGRP)
+		mode &= ~(mode_t)S_ISGID;
+	if (mode != (st.st_mode & 07777) && fchmod(fd, mode) < 0)
+		return -errno;
+	return 0;
+}
+
+static int set_size(TnRequest *request, uint64_t size, bool clear_ids)
+{
+	TnNest *nest = request->nest;
+	TnNode *node = tn_node_at(nest->table, request->node);
+	TN_FD file = TN_FD_NONE;
+	int r;
+
+	if (size > INT64_MAX)
+		return -EFBIG;
+	r = tn_resolve_file(nest, request->node, &file);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(tn_nest_node_lock(nest, request->node));
+	r = tn_charge_load(nest, node, file.fd);
+	if (r == 0 && ftruncate(file.fd, (off_t)size) < 0)
+		r = -errno;
+	if (r == 0)
+		r = tn_charge_truncated(nest, node, file.fd, size);
+	pthread_mutex_unlock(tn_nest_node_lock(nest, request->node));
+	if (r == 0 && clear_ids)
+		r = clear_set_id(file.fd);
+	return r;
+}
+
+static int set_owner(const TnPlace *place, const struct fuse_setattr_in *in)
+{
+	uid_t uid = in->valid & FATTR_UID ? in->uid : (uid_t)-1;
+	gid_t gid = in->valid & FATTR_GID ? in->gid : (gid_t)-1;
+
+	return fchownat(place->dir.fd, place->name, uid, gid, place->at_flags) < 0 ? -errno : 0;
+}
+
+static int set_mode(TnNest *nest, uint32_t index, const TnPlace *place, mode_t mode)
+{
+	char path[32];
+	int r;
+
+	if (place->at_flags & AT_EMPTY_PATH) {
+		/* fchmod(2) refuses O_PATH descriptors; the way through /proc does not. */
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", place->dir.fd);
+		r = fchmodat(AT_FDCWD, path, mode, 0);
+	} else {
+		r = fchmodat(place->dir.fd, place->name, mode, 0);
+	}
+	if (r < 0)
+		return -errno;
+	if (mode & (S_ISUID | S_ISGID)) {
+		pthread_mutex_lock(tn_nest_node_lock(nest, index));
+		tn_node_at(nest->table, index)->charge |= TN_CHARGE_SET_ID;
+		pthread_mutex_unlock(tn_nest_node_lock(nest, index));
+	}
+	return 0;
+}
+
+static struct timespec time_to_set(uint32_t valid, uint32_t set, uint32_t now, uint64_t seconds,
+                                   uint32_t nanoseconds)
+{
+	if (valid & now)
+		return (struct timespec){.tv_nsec = UTIME_NOW};
+	if (valid & set)
+		return (struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = nanoseconds};
+	return (struct timespec){.tv_nsec = UTIME_OMIT};
+}
+
+static int set_times(const TnPlace *place, const struct fuse_setattr_in *in)
+{
+	struct timespec times[2] = {
+		time_to_set(in->valid, FATTR_ATIME, FATTR_ATIME_NOW, in->atime, in->atimensec),
+		time_to_set(in->valid, FATTR_MTIME, FATTR_MTIME_NOW, in->mtime, in->mtimensec),
+	};
+	char path[32];
+	int r;
+
+	if (place->at_flags & AT_EMPTY_PATH) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", place->dir.fd);
+		r = utimensat(AT_FDCWD, path, times, 0);
+	} else {
+		r = utimensat(place->dir.fd, place->name, times, AT_SYMLINK_NOFOLLOW);
+	}
+	return r < 0 ? -errno : 0;
+}
+
+/* Owner before mode: chown(2) clears the set-id bits that the mode may want to set. */
+static int set_by_place(TnRequest *request, const struct fuse_setattr_in *in)
+{
+	TnNest *nest = request->nest;
+	TN_PLACE place = {.dir = TN_FD_NONE};
+	int r;
+
+	pthread_rwlock_rdlock(&nest->tree);
+	r = tn_resolve_place(nest, request->node, &place);
+	if (r == 0 && (in->valid & (FATTR_UID | FATTR_GID)))
+		r = set_owner(&place, in);
+	if (r == 0 && (in->valid & FATTR_MODE)) {
+		/* The VFS refuses to change a symlink's mode; fchmodat() would follow it. */
+		if (tn_node_at(nest->table, request->node)->type == S_IFLNK)
+			r = -EOPNOTSUPP;
+		else
+			r = set_mode(nest, request->node, &place, in->mode & 07777);
+	}
+	if (r == 0 && (in->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW)))
+		r = set_times(&place, in);
+	pthread_rwlock_unlock(&nest->tree);
+	return r;
+}
+
+int tn_op_setattr(TnRequest *request)
+{
+	const struct fuse_setattr_in *in = (const void *)request->arg;
+	int r = tn_check_change(request->nest, request->node);
+
+	if (r == 0 && (in->valid & FATTR_SIZE))
+		r = set_size(request, in->size, in->valid & FATTR_KILL_SUIDGID);
+	if (r == 0 && (in->valid & ~(uint32_t)(FATTR_SIZE | FATTR_KILL_SUIDGID | FATTR_FH |
+	                                      FATTR_LOCKOWNER)))
+		r = set_by_place(request, in);
+	return r < 0 ? r : reply_attr(request);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "ops.h"
+
+#include "log.h"
+#include "macros.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void *tn_reply_alloc(TnRequest *request, size_t size)
+{
+	void *place = request->reply + request->reply_size;
+
+	memset(place, 0, size);
+	request->reply_size += size;
+	return place;
+}
+
+void tn_fill_attr(struct fuse_attr *attr, const struct stat *st)
+{
+	*attr = (struct fuse_attr){
+		.ino = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.blocks = (uint64_t)st->st_blocks,
+		.atime = (uint64_t)st->st_atim.tv_sec,
+		.mtime = (uint64_t)st->st_mtim.tv_sec,
+		.ctime = (uint64_t)st->st_ctim.tv_sec,
+		.atimensec = (uint32_t)st->st_atim.tv_nsec,
+		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
+		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
+		.mode = st->st_mode,
+		.nlink = (uint32_t)st->st_nlink,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.blksize = TN_PAGE_SIZE,
+	};
+}
+
+int tn_fill_entry(TnRequest *request, uint32_t parent, const char *name, const struct stat *st,
+                  struct fuse_entry_out *ret)
+{
+	TnNest *nest = request->nest;
+	uint32_t index;
+	uint64_t id = 0;
+
+	pthread_mutex_lock(&nest->table_lock);
+	index = tn_node_enter(nest->table, parent, name, st->st_ino, st->st_mode);
+	if (index)
+		id = tn_node_at(nest->table, index)->id;
+	pthread_mutex_unlock(&nest->table_lock);
+	if (!index)
+		return -ENFILE;
+	if (st->st_mode & (S_ISUID | S_ISGID)) {
+		pthread_mutex_lock(tn_nest_node_lock(nest, index));
+		tn_node_at(nest->table, index)->charge |= TN_CHARGE_SET_ID;
+		pthread_mutex_unlock(tn_nest_node_lock(nest, index));
+	}
+	*ret = (struct fuse_entry_out){
+		.nodeid = id,
+		.entry_valid = TN_VALID_SECONDS,
+		.attr_valid = TN_VALID_SECONDS,
+	};
+	tn_fill_attr(&ret->attr, st);
+	return 0;
+}
+
+/* --- rules -------------------------------------------------------------------------- */
+
+static TnVerdict verdict(TnNest *nest, uint32_t parent, const char *name)
+{
+	const char *components[TN_RULE_DEPTH_MAX];
+	TnSubtree subtree;
+	TnVerdict result;
+	size_t n;
+
+	pthread_mutex_lock(&nest->table_lock);
+	n = tn_node_place(nest->table, parent, name, components, tn_policy_depth(nest->policy),
+	                  &subtree);
+	result = tn_policy_match(nest->policy, subtree, components, n);
+	pthread_mutex_unlock(&nest->table_lock);
+	return result;
+}
+
+TnVerdict tn_verdict_of_name(TnNest *nest, uint32_t parent, const char *name)
+{
+	return verdict(nest, parent, name);
+}
+
+TnVerdict tn_verdict_of_node(TnNest *nest, uint32_t index)
+{
+	return verdict(nest, index, NULL);
+}
+
+static int refused(TnNest *nest, int error)
+{
+	atomic_fetch_add(&nest->arena.header->denied, 1);
+	return error;
+}
+
+int tn_check_new_name(TnNest *nest, uint32_t parent, const char *name)
+{
+	if (parent == TN_ROOT_INDEX)
+		return -EPERM;
+	if (nest->frozen)
+		return -EROFS;
+	switch (verdict(nest, parent, name)) {
+	case TN_DENIED:
+		return refused(nest, -EACCES);
+	case TN_READ_ONLY:
+		return refused(nest, -EROFS);
+	default:
+		return 0;
+	}
+}
+
+int tn_check_old_name(TnNest *nest, uint32_t parent, const char *name)
+{
+	if (parent == TN_ROOT_INDEX)
+		return -EPERM;
+	if (nest->frozen)
+		return -EROFS;
+	switch (verdict(nest, parent, name)) {
+	case TN_DENIED:
+		return refused(nest, -ENOENT);
+	case TN_READ_ONLY:
+		return refused(nest, -EROFS);
+	default:
+		return 0;
+	}
+}
+
+int tn_check_change(TnNest *nest, uint32_t index)
+{
+	if (index == TN_ROOT_INDEX)
+		return -EPERM;
+	if (nest->frozen)
+		return -EROFS;
+	/* Denied names are never handed out, so only read-only rules need a look at the node. */
+	if (tn_policy_has_read_only(nest->policy) && tn_verdict_of_node(nest, index) == TN_READ_ONLY)
+		return refused(nest, -EROFS);
+	return 0;
+}
+
+/* --- nodes that the kernel has forgotten --------------------------------------------- */
+
+typedef struct TnReleasedNode {
+	struct TnReleasedNode *next;
+	TnNode node; /* as it was */
+} TnReleasedNode;
+
+void tn_released_collect(TnNode *node, void *data)
+{
+	TnReleased *released = data;
+	TnReleasedNode *copy = malloc(sizeof(*copy));
+
+	if (!copy) {
+		/* Leaks a descriptor at worst; the next recount finds the bytes. */
+		tn_log(TN_LOG_ERROR, "forget: node %" PRIu64 ": out of memory", node->id);
+		return;
+	}
+	*copy = (TnReleasedNode){.next = released->list, .node = *node};
+	released->list = copy;
+}
+
+/* What an unlinked inode was charged, read before its last descriptor goes. */
+static uint64_t orphan_charge(TnNest *nest, const TnNode *node, int fd)
+{
+	bool xattrs = atomic_load(&nest->arena.header->xattr_bytes) > 0 &&
+	              (node->type == S_IFREG || node->type == S_IFDIR);
+	TN_AUTOFD readable = -1;
+	struct stat st;
+	int64_t bytes;
+
+	if ((node->charge & TN_CHARGE_KNOWN) && !xattrs)
+		return node->pages * TN_PAGE_SIZE;
+	if (fstat(fd, &st) < 0)
+		return 0;
+	if (node->type == S_IFREG || node->type == S_IFDIR) {
+		readable = tn_reopen(fd, O_RDONLY);
+		if (readable < 0)
+			return node->pages * TN_PAGE_SIZE;
+	}
+	if (xattrs) {
+		int64_t names = tn_store_xattr_bytes(readable);
+
+		if (names > 0)
+			atomic_fetch_sub(&nest->arena.header->xattr_bytes, (uint64_t)names);
+	}
+	bytes = tn_store_charge(&nest->store, readable >= 0 ? readable : fd, &st, xattrs);
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+static void finish_orphan(TnNest *nest, const TnNode *node)
+{
+	TN_AUTOFD fd = node->held_fd;
+	char name[24];
+	uint64_t bytes;
+
+	if (node->flags & TN_NODE_IN_ORPHANS) {
+		snprintf(name, sizeof(name), "%" PRIu64, node->id);
+		fd = tn_open_beneath(nest->store.orphans, name, O_PATH | O_NOFOLLOW, 0);
+	}
+	bytes = orphan_charge(nest, node, fd);
+	if (node->flags & TN_NODE_IN_ORPHANS)
+		unlinkat(nest->store.orphans, name, 0);
+	tn_close(&fd);
+	atomic_fetch_sub(&nest->arena.header->orphans, 1);
+	tn_nest_refund(nest, bytes, 1);
+}
+
+void tn_released_finish(TnReleased *released)
+{
+	TnNest *nest = released->nest;
+
+	while (released->list) {
+		TnReleasedNode *item = released->list;
+		const TnNode *node = &item->node;
+
+		released->list = item->next;
+		if (node->type == S_IFREG)
+			tn_fdcache_drop(nest->files, nest->id, node->id);
+		else if (node->type == S_IFDIR)
+			tn_fdcache_drop(nest->dirs, nest->id, node->id);
+		if (node->flags & TN_NODE_ORPHAN)
+			finish_orphan(nest, node);
+		free(item);
+	}
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Names come to be known (LOOKUP, FORGET) and come to be (MKNOD, MKDIR, SYMLINK, LINK).
+ *
+ * The VFS holds the parent's lock until the answer, so of one name only one request is
+ * under way; the tree lock keeps the parent's own place still.
+ */
+#include "charge.h"
+#include "ops.h"
+
+#include "macros.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- LOOKUP, FORGET ------------------------------------------------------------------ */
+
+/* "There is no such name", for as long as nobody makes it. */
+static int reply_missing(TnRequest *request)
+{
+	struct fuse_entry_out *entry = tn_reply_alloc(request, sizeof(*entry));
+
+	entry->entry_valid = TN_VALID_SECONDS;
+	return 0;
+}
+
+static int stat_name(TnNest *nest, uint32_t parent, const char *name, struct stat *ret)
+{
+	TN_FD dir = TN_FD_NONE;
+	int r;
+
+	pthread_rwlock_rdlock(&nest->tree);
+	r = tn_resolve_dir(nest, parent, &dir);
+	if (r == 0 && fstatat(dir.fd, name, ret, AT_SYMLINK_NOFOLLOW) < 0)
+		r = -errno;
+	pthread_rwlock_unlock(&nest->tree);
+	return r;
+}
+
+int tn_op_lookup(TnRequest *request)
+{
+	TnNest *nest = request->nest;
+	struct fuse_entry_out entry;
+	struct stat st;
+	int r;
+
+	if (tn_verdict_of_name(nest, request->node, request->name) == TN_DENIED) {
+		atomic_fetch_add(&nest->arena.header->denied, 1);
+		return reply_missing(request);
+	}
+	r = stat_name(nest, request->node, request->name, &st);
+	if (r == -ENOENT)
+		return reply_missing(request);
+	if (r < 0)
+		return r;
+	r = tn_fill_entry(request, request->node, request->name, &st, &entry);
+	if (r < 0)
+		return r;
+	memcpy(tn_reply_alloc(request, sizeof(entry)), &entry, sizeof(entry));
+	return 0;
+}
+
+static void forget(TnNest *nest, uint64_t nodeid, uint64_t count)
+{
+	TnReleased released = {.nest = nest};
+	uint32_t index;
+
+	pthread_mutex_lock(&nest->table_lock);
+	index = tn_node_by_id(nest->table, nodeid);
+	if (index)
+		tn_node_forget(nest->table, index, count, tn_released_collect, &released);
+	pthread_mutex_unlock(&nest->table_lock);
+	tn_released_finish(&released);
+}
+
+int tn_op_forget(TnRequest *request)
+{
+	const struct fuse_forget_in *in = (const void *)request->arg;
+
+	forget(request->nest, request->in->nodeid, in->nlookup);
+	return TN_NO_REPLY;
+}
+
+int tn_op_batch_forget(TnRequest *request)
+{
+	const struct fuse_batch_forget_in *in = (const void *)request->arg;
+	const struct fuse_forget_one *one = (const void *)(request->arg + sizeof(*in));
+	size_t most = (request->arg_size - sizeof(*in)) / sizeof(*one);
+
+	for (size_t i = 0; i < in->count && i < most; i++)
+		forget(request->nest, one[i].nodeid, one[i].nlookup);
+	return TN_NO_REPLY;
+}
+
+/* --- new entries ---------------------------------------------------------------------- */
+
+/* One entry in the making: its kind, and what it takes of the account. */
+typedef struct NewEntry {
+	uint32_t parent;
+	const char *name;
+	mode_t mode;
+	const char *target; /* of a symlink */
+	uint64_t bytes;     /* charged besides the inode */
+} NewEntry;
+
+static int make(int dir, const NewEntry *new)
+{
+	int r;
+
+	if (S_ISDIR(new->mode))
+		r = mkdirat(dir, new->name, new->mode & 07777);
+	else if (S_ISLNK(new->mode))
+		r = symlinkat(new->target, dir, new->name);
+	else
+		r = mknodat(dir, new->name, new->mode, 0);
+	return r < 0 ? -errno : 0;
+}
+
+/* Charges what the directory grew by taking the name; undoes the entry when that is too much. */
+static int settle_directory(TnNest *nest, const NewEntry *new, int dir)
+{
+	pthread_mutex_t *lock = tn_nest_node_lock(nest, new->parent);
+	int r;
+
+	pthread_mutex_lock(lock);
+	r = tn_charge_directory(nest, tn_node_at(nest->table, new->parent), dir);
+	pthread_mutex_unlock(lock);
+	if (r < 0)
+		unlinkat(dir, new->name, S_ISDIR(new->mode) ? AT_REMOVEDIR : 0);
+	return r;
+}
+
+/* Enters what was just made into the node table, or takes it away again. */
+static int hand_over(TnRequest *request, const NewEntry *new, int dir, struct stat *ret_st,
+                     struct fuse_entry_out *ret)
+{
+	int r = fstatat(dir, new->name, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+
+	if (r == 0)
+		r = tn_fill_entry(request, new->parent, new->name, ret_st, ret);
+	if (r < 0)
+		unlinkat(dir, new->name, S_ISDIR(new->mode) ? AT_REMOVEDIR : 0);
+	return r;
+}
+
+static int make_entry(TnRequest *request, const NewEntry *new, struct stat *ret_st,
+                      struct fuse_entry_out *ret)
+{
+	TnNest *nest = request->nest;
+	pthread_mutex_t *lock = tn_nest_node_lock(nest, new->parent);
+	TN_FD dir = TN_FD_NONE;
+	int r = tn_resolve_dir(nest, new->parent, &dir);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(lock);
+	r = tn_charge_directory_load(nest, tn_node_at(nest->table, new->parent), dir.fd);
+	pthread_mutex_unlock(lock);
+	if (r < 0)
+		return r;
+	tn_request_become_caller(request);
+	r = make(dir.fd, new);
+	if (r == 0)
+		r = settle_directory(nest, new, dir.fd);
+	return r < 0 ? r : hand_over(request, new, dir.fd, ret_st, ret);
+}
+
+/* A fresh inode has no data yet: its charge is known without asking the store. */
+static void note_new_charge(TnNest *nest, uint64_t nodeid, mode_t mode)
+{
+	TnNode *node;
+	uint32_t index;
+
+	if (S_ISLNK(mode))
+		return;
+	pthread_mutex_lock(&nest->table_lock);
+	index = tn_node_by_id(nest->table, nodeid);
+	pthread_mutex_unlock(&nest->table_lock);
+	pthread_mutex_lock(tn_nest_node_lock(nest, index));
+	node = tn_node_at(nest->table, index);
+	node->pages = 0;
+	node->charge |= TN_CHARGE_KNOWN;
+	pthread_mutex_unlock(tn_nest_node_lock(nest, index));
+}
+
+static int create(TnRequest *request, const NewEntry *new)
+{
+	TN_RESERVATION reservation = {0};
+	TnNest *nest = request->nest;
+	struct fuse_entry_out entry;
+	struct stat st;
+	int r = tn_check_new_name(nest, new->parent, new->name);
+
+	if (r == 0)
+		r = tn_nest_reserve(nest, new->bytes, 1, &reservation);
+	if (r < 0)
+		return r;
+	pthread_rwlock_rdlock(&nest->tree);
+	r = make_entry(request, new, &st, &entry);
+	pthread_rwlock_unlock(&nest->tree);
+	if (r < 0)
+		return r;
+	note_new_charge(nest, entry.nodeid, st.st_mode);
+	tn_quota_settle(&reservation, new->bytes, 1);
+	memcpy(tn_reply_alloc(request, sizeof(entry)), &entry, sizeof(entry));
+	return 0;
+}
+
+int tn_op_mknod(TnRequest *request)
+{
+	const struct fuse_mknod_in *in = (const void *)request->arg;
+	NewEntry new = {.parent = request->node, .name = request->name, .mode = in->mode};
+
+	switch (in->mode & S_IFMT) {
+	case S_IFREG:
+	case S_IFIFO:
+	case S_IFSOCK:
+		return create(request, &new);
+	case S_IFCHR:
+	case S_IFBLK:
+		return -EPERM;
+	default:
+		return -EINVAL;
+	}
+}
+
+int tn_op_mkdir(TnRequest *request)
+{
+	const struct fuse_mkdir_in *in = (const void *)request->arg;
+	NewEntry new = {
+		.parent = request->node,
+		.name = request->name,
+		.mode = S_IFDIR | (in->mode & 07777),
+	};
+
+	return create(request, &new);
+}
+
+int tn_op_symlink(TnRequest *request)
+{
+	NewEntry new = {
+		.parent = request->node,
+		.name = request->name,
+		.mode = S_IFLNK | 0777,
+		.target = request->name2,
+		.bytes = strlen(request->name2),
+	};
+
+	return create(request, &new);
+}
+
+/* --- LINK ------------------------------------------------------------------------------ */
+
+static int link_place(TnNest *nest, uint32_t index, int dir, const char *name)
+{
+	TN_PLACE from = {.dir = TN_FD_NONE};
+	char path[32];
+	int r = tn_resolve_place(nest, index, &from);
+
+	if (r < 0)
+		return r;
+	if (from.at_flags & AT_EMPTY_PATH) {
+		/* linkat(2) takes AT_EMPTY_PATH with CAP_DAC_READ_SEARCH in the initial user
+		 * namespace only; the way through /proc needs none. */
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", from.dir.fd);
+		r = linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW);
+	} else {
+		r = linkat(from.dir.fd, from.name, dir, name, 0);
+	}
+	return r < 0 ? -errno : 0;
+}
+
+static int link_entry(TnRequest *request, uint32_t source, struct fuse_entry_out *ret)
+{
+	TnNest *nest = request->nest;
+	NewEntry new = {.parent = request->node, .name = request->name, .mode = S_IFREG};
+	pthread_mutex_t *lock = tn_nest_node_lock(nest, new.parent);
+	TN_FD dir = TN_FD_NONE;
+	struct stat st;
+	int r = tn_resolve_dir(nest, new.parent, &dir);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(lock);
+	r = tn_charge_directory_load(nest, tn_node_at(nest->table, new.parent), dir.fd);
+	pthread_mutex_unlock(lock);
+	if (r == 0)
+		r = link_place(nest, source, dir.fd, new.name);
+	if (r == 0)
+		r = settle_directory(nest, &new, dir.fd);
+	return r < 0 ? r : hand_over(request, &new, dir.fd, &st, ret);
+}
+
+/* The node a LINK starts from; 0 when there is none such. */
+static uint32_t link_source(TnNest *nest, uint64_t nodeid, uint8_t *ret_subtree)
+{
+	uint32_t index;
+
+	pthread_mutex_lock(&nest->table_lock);
+	index = tn_node_by_id(nest->table, nodeid);
+	*ret_subtree = index ? tn_node_at(nest->table, index)->subtree : (uint8_t)TN_SUBTREE_NONE;
+	pthread_mutex_unlock(&nest->table_lock);
+	return index;
+}
+
+int tn_op_link(TnRequest *request)
+{
+	const struct fuse_link_in *in = (const void *)request->arg;
+	TnNest *nest = request->nest;
+	struct fuse_entry_out entry;
+	uint8_t from_subtree, to_subtree;
+	uint32_t source = link_source(nest, in->oldnodeid, &from_subtree);
+	int r;
+
+	link_source(nest, request->in->nodeid, &to_subtree);
+	if (!source)
+		return -ENOENT;
+	r = tn_check_new_name(nest, request->node, request->name);
+	if (r == 0)
+		r = tn_check_change(nest, source);
+	if (r < 0)
+		return r;
+	if (from_subtree != to_subtree)
+		return -EXDEV;
+	/* A name is taken and the source's own names must stay put: as a reader. */
+	pthread_rwlock_rdlock(&nest->tree);
+	r = link_entry(request, source, &entry);
+	pthread_rwlock_unlock(&nest->tree);
+	if (r < 0)
+		return r;
+	memcpy(tn_reply_alloc(request, sizeof(entry)), &entry, sizeof(entry));
+	return 0;
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Names go (UNLINK, RMDIR) and move (RENAME, RENAME2).
+ *
+ * All of it under the tree lock as the only writer. An inode that loses its last name
+ * while the kernel still knows it lives on as an orphan: held by an O_PATH descriptor
+ * while the budget lasts, else renamed into orphans/. It stays charged until its FORGET.
+ */
+#include "charge.h"
+#include "ops.h"
+
+#include "macros.h"
+#include "sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HELD_MOST 512U /* descriptors that one nest's orphans may hold */
+
+/* A name and what it stands for now. */
+typedef struct Entry {
+	uint32_t parent;
+	const char *name;
+	TnFd dir;
+	bool exists;
+	struct stat st;
+	uint32_t node;   /* known to the kernel, or 0 */
+	uint64_t bytes;  /* to refund when the inode goes at once; of these ... */
+	uint64_t xattrs; /* ... for extended attributes */
+} Entry;
+
+static void entry_clear(Entry *entry)
+{
+	tn_fd_put(&entry->dir);
+}
+#define ENTRY __attribute__((cleanup(entry_clear))) Entry
+
+/* Finds out about parent/name. 0 also when it does not exist. Caller has the tree lock. */
+static int entry_load(TnNest *nest, uint32_t parent, const char *name, Entry *ret)
+{
+	int r = tn_resolve_dir(nest, parent, &ret->dir);
+
+	ret->parent = parent;
+	ret->name = name;
+	if (r < 0)
+		return r;
+	if (fstatat(ret->dir.fd, name, &ret->st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	ret->exists = true;
+	pthread_mutex_lock(&nest->table_lock);
+	ret->node = tn_node_by_ino(nest->table, ret->st.st_ino);
+	pthread_mutex_unlock(&nest->table_lock);
+	return 0;
+}
+
+static bool is_last_name(const Entry *entry)
+{
+	return S_ISDIR(entry->st.st_mode) || entry->st.st_nlink == 1;
+}
+
+/* --- an inode loses its last name ------------------------------------------------------ */
+
+static bool kernel_holds(TnNest *nest, const Entry *entry)
+{
+	bool held;
+
+	if (!entry->node)
+		return false;
+	pthread_mutex_lock(&nest->table_lock);
+	held = tn_node_at(nest->table, entry->node)->lookups > 0;
+	pthread_mutex_unlock(&nest->table_lock);
+	return held;
+}
+
+/* What goes with the inode at once: its charge, when nobody holds it. */
+static int load_charge(TnNest *nest, Entry *entry)
+{
+	bool xattrs = atomic_load(&nest->arena.header->xattr_bytes) > 0;
+	bool readable = S_ISREG(entry->st.st_mode) || S_ISDIR(entry->st.st_mode);
+	TN_AUTOFD fd = -1;
+	int64_t bytes;
+
+	if (readable) {
+		fd = tn_open_beneath(entry->dir.fd, entry->name, O_RDONLY | O_NONBLOCK, 0);
+		if (fd < 0)
+			return fd;
+	}
+	bytes = tn_store_charge(&nest->store, fd, &entry->st, xattrs && readable);
+	if (bytes < 0)
+		return (int)bytes;
+	if (xattrs && readable) {
+		int64_t names = tn_store_xattr_bytes(fd);
+
+		entry->xattrs = names > 0 ? (uint64_t)names : 0;
+	}
+	entry->bytes = (uint64_t)bytes;
+	return 0;
+}
+
+static void refund_inode(TnNest *nest, const Entry *entry)
+{
+	atomic_fetch_sub(&nest->arena.header->xattr_bytes, entry->xattrs);
+	tn_nest_refund(nest, entry->bytes, 1);
+}
+
+/*
+ * Keeps the inode alive beyond its last name. Returns a descriptor, or -1 when the budget
+ * is spent and the file has to go to orphans/; then *ret_moved says that it has gone.
+ */
+static int hold(TnNest *nest, const Entry *entry, uint64_t id, bool *ret_moved)
+{
+	bool directory = S_ISDIR(entry->st.st_mode);
+	int fd = -EMFILE;
+	char orphan[24];
+
+	*ret_moved = false;
+	if (atomic_load(&nest->arena.header->orphans) < HELD_MOST)
+		fd = tn_open_beneath(entry->dir.fd, entry->name,
+		                     (directory ? O_RDONLY | O_DIRECTORY : O_PATH) | O_NOFOLLOW, 0);
+	if (fd >= 0 || directory)
+		return fd;
+	snprintf(orphan, sizeof(orphan), "%" PRIu64, id);
+	if (renameat(entry->dir.fd, entry->name, nest->store.orphans, orphan) < 0)
+		return -errno;
+	*ret_moved = true;
+	return fd;
+}
+
+static uint64_t node_id(TnNest *nest, uint32_t index)
+{
+	uint64_t id;
+
+	pthread_mutex_lock(&nest->table_lock);
+	id = tn_node_at(nest->table, index)->id;
+	pthread_mutex_unlock(&nest->table_lock);
+	return id;
+}
+
+static void note_orphan(TnNest *nest, uint32_t index, int fd, bool moved)
+{
+	TnNode *node;
+
+	pthread_mutex_lock(&nest->table_lock);
+	node = tn_node_at(nest->table, index);
+	node->flags |= TN_NODE_ORPHAN | (moved ? TN_NODE_IN_ORPHANS : 0);
+	node->held_fd = fd >= 0 ? fd : -1;
+	pthread_mutex_unlock(&nest->table_lock);
+	atomic_fetch_add(&nest->arena.header->orphans, 1);
+}
+
+static void forget_name(TnNest *nest, const Entry *entry)
+{
+	TnReleased released = {.nest = nest};
+
+	if (!entry->node)
+		return;
+	pthread_mutex_lock(&nest->table_lock);
+	tn_node_remove_link(nest->table, entry->node, entry->parent, entry->name,
+	                    tn_released_collect, &released);
+	pthread_mutex_unlock(&nest->table_lock);
+	tn_released_finish(&released);
+}
+
+/* A directory that lost an entry may have shrunk, on stores where directories do. */
+static void settle_shrunk(TnNest *nest, const Entry *entry)
+{
+	pthread_mutex_t *lock = tn_nest_node_lock(nest, entry->parent);
+	TnNode *parent = tn_node_at(nest->table, entry->parent);
+
+	pthread_mutex_lock(lock);
+	if (parent->pages > 0)
+		tn_charge_directory(nest, parent, entry->dir.fd);
+	pthread_mutex_unlock(lock);
+}
+
+/* Takes the entry away; its inode too, unless it has other names or is in use. */
+static int remove_entry(TnNest *nest, Entry *entry)
+{
+	bool last = is_last_name(entry), in_use = last && kernel_holds(nest, entry);
+	bool moved = false;
+	int held = -1, r = 0;
+
+	if (in_use)
+		held = hold(nest, entry, node_id(nest, entry->node), &moved);
+	else if (last)
+		r = load_charge(nest, entry);
+	if (r == 0 && !moved &&
+	    unlinkat(entry->dir.fd, entry->name, S_ISDIR(entry->st.st_mode) ? AT_REMOVEDIR : 0) < 0)
+		r = -errno;
+	if (r < 0) {
+		tn_close(&held);
+		return r;
+	}
+	if (in_use)
+		note_orphan(nest, entry->node, held, moved);
+	forget_name(nest, entry);
+	settle_shrunk(nest, entry);
+	if (last && !in_use)
+		refund_inode(nest, entry);
+	return 0;
+}
+
+static int remove_name(TnRequest *request, bool directory)
+{
+	ENTRY entry = {.dir = TN_FD_NONE};
+	TnNest *nest = request->nest;
+	int r = tn_check_old_name(nest, request->node, request->name);
+
+	if (r < 0)
+		return r;
+	pthread_rwlock_wrlock(&nest->tree);
+	r = entry_load(nest, request->node, request->name, &entry);
+	if (r == 0 && !entry.exists)
+		r = -ENOENT;
+	else if (r == 0 && S_ISDIR(entry.st.st_mode) != directory)
+		r = directory ? -ENOTDIR : -EISDIR;
+	if (r == 0)
+		r = remove_entry(nest, &entry);
+	pthread_rwlock_unlock(&nest->tree);
+	return r;
+}
+
+int tn_op_unlink(TnRequest *request)
+{
+	return remove_name(request, false);
+}
+
+int tn_op_rmdir(TnRequest *request)
+{
+	return remove_name(request, true);
+}
+
+/* --- RENAME ------------------------------------------------------------------------------ */
+
+/* Does the tree below dir hold a name that the rest of a rule's pattern matches? */
+static bool holds_match(int dir, const char *const *pattern, size_t n);
+
+static bool directory_matches(int dir, const char *name, const char *const *pattern, size_t n)
+{
+	TN_AUTOFD below = -1;
+
+	if (n == 0)
+		return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	below = tn_open_beneath(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	return below >= 0 && holds_match(below, pattern, n);
+}
+
+static bool holds_match(int dir, const char *const *pattern, size_t n)
+{
+	struct dirent *item;
+	bool found = false;
+	DIR *stream;
+	int copy;
+
+	if (!strpbrk(pattern[0], "*?["))
+		return directory_matches(dir, pattern[0], pattern + 1, n - 1);
+	copy = tn_open_beneath(dir, ".", O_RDONLY | O_DIRECTORY, 0);
+	stream = copy < 0 ? NULL : fdopendir(copy);
+	if (!stream) {
+		if (copy >= 0)
+			close(copy);
+		return true; /* cannot look: as if it did */
+	}
+	while (!found && (item = readdir(stream))) {
+		found = strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0 &&
+		        tn_policy_component_matches(pattern[0], item->d_name) &&
+		        directory_matches(dir, item->d_name, pattern + 1, n - 1);
+	}
+	closedir(stream);
+	return found;
+}
+
+typedef struct BelowSearch {
+	int dir;
+	TnVerdict strictest;
+} BelowSearch;
+
+static bool search_below(const char *const *pattern, size_t n, TnVerdict verdict, void *data)
+{
+	BelowSearch *search = data;
+
+	if (verdict > search->strictest && holds_match(search->dir, pattern, n))
+		search->strictest = verdict;
+	return search->strictest == TN_DENIED;
+}
+
+/*
+ * A directory moves: no rule may hold for a place inside it, at the end it comes from (the
+ * place would get out of the rule) or at the end it goes to (a name would come to be that
+ * nobody could have made). 0, -EACCES or -EROFS.
+ */
+static int check_inside(TnNest *nest, const Entry *moved, uint32_t parent, const char *name)
+{
+	const char *components[TN_RULE_DEPTH_MAX];
+	char copies[TN_RULE_DEPTH_MAX][NAME_MAX + 1];
+	BelowSearch search = {.strictest = TN_ALLOWED};
+	TN_AUTOFD dir = -1;
+	TnSubtree subtree;
+	size_t n, most = tn_policy_depth(nest->policy);
+
+	if (!S_ISDIR(moved->st.st_mode) || most < 2)
+		return 0;
+	pthread_mutex_lock(&nest->table_lock);
+	n = tn_node_place(nest->table, parent, name, components, most, &subtree);
+	for (size_t i = 0; i < n; i++) {
+		strcpy(copies[i], components[i]); /* names are at most NAME_MAX: dispatch checks */
+		components[i] = copies[i];
+	}
+	pthread_mutex_unlock(&nest->table_lock);
+	dir = tn_open_beneath(moved->dir.fd, moved->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (dir < 0)
+		return dir;
+	search.dir = dir;
+	tn_policy_each_below(nest->policy, subtree, components, n, search_below, &search);
+	if (search.strictest == TN_ALLOWED)
+		return 0;
+	atomic_fetch_add(&nest->arena.header->denied, 1);
+	return search.strictest == TN_DENIED ? -EACCES : -EROFS;
+}
+
+static int check_rename(TnNest *nest, const Entry *from, const Entry *to, unsigned flags)
+{
+	int r = check_inside(nest, from, to->parent, to->name);
+
+	if (r == 0)
+		r = check_inside(nest, from, from->parent, from->name);
+	if (r == 0 && (flags & RENAME_EXCHANGE)) {
+		r = check_inside(nest, to, from->parent, from->name);
+		if (r == 0)
+			r = check_inside(nest, to, to->parent, to->name);
+	}
+	return r;
+}
+
+/* The names change places, or the old one becomes the new one, in the node table. */
+static void move_names(TnNest *nest, const Entry *from, const Entry *to, bool exchange)
+{
+	TnReleased released = {.nest = nest};
+
+	pthread_mutex_lock(&nest->table_lock);
+	if (from->node && tn_node_has_link(nest->table, from->node, from->parent, from->name)) {
+		tn_node_add_link(nest->table, from->node, to->parent, to->name);
+		tn_node_remove_link(nest->table, from->node, from->parent, from->name,
+		                    tn_released_collect, &released);
+	}
+	if (exchange && to->node &&
+	    tn_node_has_link(nest->table, to->node, to->parent, to->name)) {
+		tn_node_add_link(nest->table, to->node, from->parent, from->name);
+		tn_node_remove_link(nest->table, to->node, to->parent, to->name,
+		                    tn_released_collect, &released);
+	}
+	pthread_mutex_unlock(&nest->table_lock);
+	tn_released_finish(&released);
+}
+
+/* The new name stands for something that goes: prepares its end before the rename. */
+static int prepare_replaced(TnNest *nest, Entry *to, bool *ret_in_use, int *ret_held,
+                            bool *ret_moved)
+{
+	*ret_held = -1;
+	*ret_moved = false;
+	*ret_in_use = is_last_name(to) && kernel_holds(nest, to);
+	if (*ret_in_use)
+		*ret_held = hold(nest, to, node_id(nest, to->node), ret_moved);
+	else if (is_last_name(to))
+		return load_charge(nest, to);
+	return 0;
+}
+
+/* Puts a file back that was moved to orphans/ for a rename which then failed. */
+static void put_back(TnNest *nest, const Entry *to)
+{
+	char orphan[24];
+
+	snprintf(orphan, sizeof(orphan), "%" PRIu64, node_id(nest, to->node));
+	renameat(nest->store.orphans, orphan, to->dir.fd, to->name);
+}
+
+static int do_rename(TnNest *nest, Entry *from, Entry *to, unsigned flags)
+{
+	bool exchange = flags & RENAME_EXCHANGE, replaces = to->exists && !exchange;
+	bool in_use = false, moved = false;
+	int held = -1, r = 0;
+
+	if (replaces)
+		r = prepare_replaced(nest, to, &in_use, &held, &moved);
+	if (r == 0 && renameat2(from->dir.fd, from->name, to->dir.fd, to->name, flags) < 0)
+		r = -errno;
+	if (r < 0) {
+		if (moved)
+			put_back(nest, to);
+		tn_close(&held);
+		return r;
+	}
+	if (in_use)
+		note_orphan(nest, to->node, held, moved);
+	if (replaces)
+		forget_name(nest, to);
+	move_names(nest, from, to, exchange);
+	if (replaces && is_last_name(to) && !in_use)
+		refund_inode(nest, to);
+	return 0;
+}
+
+/* Charges what the new directory grew; a rename is not undone for it. */
+static void settle_renamed(TnNest *nest, const Entry *from, const Entry *to)
+{
+	pthread_mutex_t *lock = tn_nest_node_lock(nest, to->parent);
+
+	pthread_mutex_lock(lock);
+	tn_charge_directory(nest, tn_node_at(nest->table, to->parent), to->dir.fd);
+	pthread_mutex_unlock(lock);
+	if (from->parent != to->parent)
+		settle_shrunk(nest, from);
+}
+
+static int load_both(TnNest *nest, Entry *from, Entry *to, TnRequest *request,
+                     uint32_t to_parent)
+{
+	pthread_mutex_t *lock = tn_nest_node_lock(nest, to_parent);
+	int r = entry_load(nest, request->node, request->name, from);
+
+	if (r == 0)
+		r = entry_load(nest, to_parent, request->name2, to);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(lock);
+	r = tn_charge_directory_load(nest, tn_node_at(nest->table, to_parent), to->dir.fd);
+	pthread_mutex_unlock(lock);
+	return r;
+}
+
+static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
+{
+	ENTRY from = {.dir = TN_FD_NONE}, to = {.dir = TN_FD_NONE};
+	TnNest *nest = request->nest;
+	uint8_t from_subtree, to_subtree;
+	uint32_t to_parent;
+	int r;
+
+	if (flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE))
+		return -EINVAL;
+	pthread_mutex_lock(&nest->table_lock);
+	to_parent = tn_node_by_id(nest->table, new_parent);
+	from_subtree = tn_node_at(nest->table, request->node)->subtree;
+	to_subtree = to_parent ? tn_node_at(nest->table, to_parent)->subtree : from_subtree;
+	pthread_mutex_unlock(&nest->table_lock);
+	if (!to_parent)
+		return -ENOENT;
+	r = tn_check_old_name(nest, request->node, request->name);
+	if (r == 0)
+		r = flags & RENAME_EXCHANGE ? tn_check_old_name(nest, to_parent, request->name2)
+		                            : tn_check_new_name(nest, to_parent, request->name2);
+	if (r < 0)
+		return r;
+	if (from_subtree != to_subtree)
+		return -EXDEV;
+	pthread_rwlock_wrlock(&nest->tree);
+	r = load_both(nest, &from, &to, request, to_parent);
+	if (r == 0 && (!from.exists || (!to.exists && (flags & RENAME_EXCHANGE))))
+		r = -ENOENT;
+	else if (r == 0 && to.exists && (flags & RENAME_NOREPLACE))
+		r = -EEXIST;
+	if (r == 0)
+		r = check_rename(nest, &from, &to, flags);
+	if (r == 0)
+		r = do_rename(nest, &from, &to, flags);
+	if (r == 0)
+		settle_renamed(nest, &from, &to);
+	pthread_rwlock_unlock(&nest->tree);
+	return r;
+}
+
+int tn_op_rename(TnRequest *request)
+{
+	const struct fuse_rename_in *in = (const void *)request->arg;
+
+	return rename_entry(request, in->newdir, 0);
+}
+
+int tn_op_rename2(TnRequest *request)
+{
+	const struct fuse_rename2_in *in = (const void *)request->arg;
+
+	return rename_entry(request, in->newdir, in->flags);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The operations (TnOperation, see dispatch.h), by file, and what they share.
+ * Any serving thread; 0, -errno or TN_NO_REPLY.
+ */
+#pragma once
+
+#include "dispatch.h"
+#include "resolve.h"
+
+/* session.c */
+int tn_op_init(TnRequest *request);
+int tn_op_destroy(TnRequest *request);
+int tn_op_statfs(TnRequest *request);
+
+/* ops-name.c: entries come to be known and come to be */
+int tn_op_lookup(TnRequest *request);
+int tn_op_forget(TnRequest *request);
+int tn_op_batch_forget(TnRequest *request);
+int tn_op_mknod(TnRequest *request);
+int tn_op_mkdir(TnRequest *request);
+int tn_op_symlink(TnRequest *request);
+int tn_op_link(TnRequest *request);
+
+/* ops-remove.c: entries go and move */
+int tn_op_unlink(TnRequest *request);
+int tn_op_rmdir(TnRequest *request);
+int tn_op_rename(TnRequest *request);
+int tn_op_rename2(TnRequest *request);
+
+/* ops-attr.c */
+int tn_op_getattr(TnRequest *request);
+int tn_op_setattr(TnRequest *request);
+int tn_op_readlink(TnRequest *request);
+
+/* ops-file.c, ops-write.c */
+int tn_op_read(TnRequest *request);
+int tn_op_write(TnRequest *request);
+int tn_op_fallocate(TnRequest *request);
+int tn_op_fsync(TnRequest *request);
+int tn_op_lseek(TnRequest *request);
+
+/* ops-dir.c */
+int tn_op_readdir(TnRequest *request);
+int tn_op_readdirplus(TnRequest *request);
+
+/* ops-xattr.c */
+int tn_op_setxattr(TnRequest *request);
+int tn_op_getxattr(TnRequest *request);
+int tn_op_listxattr(TnRequest *request);
+int tn_op_removexattr(TnRequest *request);
+
+/* --- shared (ops-common.c) --- */
+
+/* Room for the reply's payload, zeroed; sets reply_size. */
+void *tn_reply_alloc(TnRequest *request, size_t size);
+
+void tn_fill_attr(struct fuse_attr *attr, const struct stat *st);
+
+/*
+ * Enters (parent, name) with this stat into the node table, one more reference of the
+ * kernel, and fills the entry that hands it over. 0 or -ENFILE.
+ */
+int tn_fill_entry(TnRequest *request, uint32_t parent, const char *name, const struct stat *st,
+                  struct fuse_entry_out *ret);
+
+/* What the rules say of a name, counted when it is a refusal that will be reported. */
+TnVerdict tn_verdict_of_name(TnNest *nest, uint32_t parent, const char *name);
+/* What they say of a node, by any of the names it is known under (its place). */
+TnVerdict tn_verdict_of_node(TnNest *nest, uint32_t index);
+
+/* Making an entry: 0, -EPERM in the view's root, -EACCES, -EROFS; counts refusals. */
+int tn_check_new_name(TnNest *nest, uint32_t parent, const char *name);
+/* Taking an entry away or changing it: 0, -EPERM, -ENOENT (denied), -EROFS; counts. */
+int tn_check_old_name(TnNest *nest, uint32_t parent, const char *name);
+/* Changing a node's data or attributes: 0, -EPERM for the view's root, -ENOENT, -EROFS; counts. */
+int tn_check_change(TnNest *nest, uint32_t index);
+
+/* For tn_node_forget() and tn_node_remove_link(): collects what must be done after the lock. */
+typedef struct TnReleased {
+	TnNest *nest;
+	struct TnReleasedNode *list;
+} TnReleased;
+void tn_released_collect(TnNode *node, void *released);
+/* Closes, deletes and refunds what was collected. No lock may be held. */
+void tn_released_finish(TnReleased *released);

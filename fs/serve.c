@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "serve.h"
+
+#include "dispatch.h"
+#include "log.h"
+#include "macros.h"
+#include "nest-private.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+
+#define THREADS_MOST 8U
+
+/*
+ * A thread's request and reply, in memory that outlives the worker: what a successor finds
+ * here tells it what was under way.
+ */
+typedef struct Slot {
+	_Atomic uint32_t state; /* SLOT_... */
+	int32_t device;         /* the descriptor the request was read from */
+	uint64_t nest_id;
+	uint64_t request_size, reply_size;
+	uint8_t padding[4064];
+	uint8_t request[TN_REQUEST_SIZE];
+	uint8_t reply[TN_REPLY_SIZE];
+} Slot;
+
+enum {
+	SLOT_IDLE = 0,
+	SLOT_READ = 1,    /* the request is whole, the operation may have begun */
+	SLOT_REPLIED = 2, /* the reply is whole, it may have been sent */
+};
+
+/* A device that is served. Its address never changes while it is in the epoll set. */
+typedef struct Channel {
+	TnNest *nest;
+	int device;
+	uint64_t serial; /* tells a reused Channel from the one an old event was for */
+	uint32_t users;  /* threads that are busy with it */
+	bool used, closing;
+} Channel;
+
+typedef struct Thread {
+	TnServe *serve;
+	pthread_t thread;
+	Slot *slot;
+	TnIdentity identity;
+} Thread;
+
+struct TnServe {
+	int epoll, stop; /* stop: an eventfd that wakes every thread, once */
+	unsigned n_threads;
+	Thread threads[THREADS_MOST];
+	int slots_fd;
+	Slot *slots;
+
+	pthread_mutex_t lock; /* guards the channels */
+	pthread_cond_t left;  /* a thread has left a closing channel */
+	Channel **channels;
+	uint32_t n_channels;
+	uint64_t next_serial;
+};
+
+/* --- channels ---------------------------------------------------------------------------- */
+
+/* The events' data: index and the low bits of the serial. */
+static uint64_t event_key(uint32_t index, uint64_t serial)
+{
+	return serial << 24 | index;
+}
+
+#define STOP_KEY UINT64_MAX
+#define CHANNELS_MOST (1U << 24)
+
+/* The channel of an event, entered by this thread; NULL when it has gone since. */
+static Channel *channel_enter(TnServe *serve, uint64_t key)
+{
+	uint32_t index = (uint32_t)(key & (CHANNELS_MOST - 1));
+	Channel *channel = NULL;
+
+	pthread_mutex_lock(&serve->lock);
+	if (index < serve->n_channels) {
+		channel = serve->channels[index];
+		if (!channel->used || channel->closing ||
+		    event_key(index, channel->serial) != key)
+			channel = NULL;
+	}
+	if (channel)
+		channel->users++;
+	pthread_mutex_unlock(&serve->lock);
+	return channel;
+}
+
+static void channel_leave(TnServe *serve, Channel *channel)
+{
+	pthread_mutex_lock(&serve->lock);
+	channel->users--;
+	if (channel->closing)
+		pthread_cond_broadcast(&serve->left);
+	pthread_mutex_unlock(&serve->lock);
+}
+
+/* Index of a free channel, or -ENOMEM. Caller holds the lock. */
+static int channel_find_free(TnServe *serve)
+{
+	Channel **grown;
+
+	for (uint32_t i = 0; i < serve->n_channels; i++) {
+		if (!serve->channels[i]->used)
+			return (int)i;
+	}
+	if (serve->n_channels == CHANNELS_MOST)
+		return -ENOMEM;
+	grown = reallocarray(serve->channels, serve->n_channels + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	serve->channels = grown;
+	grown[serve->n_channels] = calloc(1, sizeof(Channel));
+	if (!grown[serve->n_channels])
+		return -ENOMEM;
+	return (int)serve->n_channels++;
+}
+
+int tn_serve_add(TnServe *serve, TnNest *nest, int device)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	Channel *channel;
+	int index, r = 0;
+
+	pthread_mutex_lock(&serve->lock);
+	index = channel_find_free(serve);
+	if (index < 0) {
+		pthread_mutex_unlock(&serve->lock);
+		return index;
+	}
+	channel = serve->channels[index];
+	*channel = (Channel){
+		.nest = tn_nest_ref(nest),
+		.device = device,
+		.serial = serve->next_serial++,
+		.used = true,
+	};
+	event.data.u64 = event_key((uint32_t)index, channel->serial);
+	if (epoll_ctl(serve->epoll, EPOLL_CTL_ADD, device, &event) < 0) {
+		r = -errno;
+		channel->used = false;
+	}
+	pthread_mutex_unlock(&serve->lock);
+	if (r < 0)
+		tn_nest_unref(nest);
+	return r;
+}
+
+void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
+{
+	Channel *channel = NULL;
+
+	pthread_mutex_lock(&serve->lock);
+	for (uint32_t i = 0; i < serve->n_channels; i++) {
+		Channel *candidate = serve->channels[i];
+
+		if (candidate->used && candidate->nest == nest && candidate->device == device)
+			channel = candidate;
+	}
+	if (!channel) {
+		pthread_mutex_unlock(&serve->lock);
+		return;
+	}
+	channel->closing = true;
+	epoll_ctl(serve->epoll, EPOLL_CTL_DEL, device, NULL);
+	while (channel->users > 0)
+		pthread_cond_wait(&serve->left, &serve->lock);
+	*channel = (Channel){0};
+	pthread_mutex_unlock(&serve->lock);
+	tn_nest_unref(nest);
+}
+
+/* --- one thread ---------------------------------------------------------------------------- */
+
+/* Writes the reply to the device its request came from. */
+static void send_reply(const Channel *channel, const Slot *slot)
+{
+	ssize_t n;
+
+	do {
+		n = write(channel->device, slot->reply, slot->reply_size);
+	} while (n < 0 && errno == EINTR);
+	/* ENOENT: the request was interrupted meanwhile and nobody waits for the answer. */
+	if (n < 0 && errno == ENOENT)
+		tn_dispatch_undelivered(channel->nest, slot->request, slot->reply);
+	else if (n < 0 && errno != ENODEV && errno != ECONNABORTED)
+		tn_log(TN_LOG_ERROR, "reply: %s", strerror(errno));
+}
+
+/* Serves what the device holds. False when the superblock has ended. */
+static bool drain(Thread *thread, Channel *channel)
+{
+	Slot *slot = thread->slot;
+
+	slot->device = channel->device;
+	slot->nest_id = tn_nest_id(channel->nest);
+	while (!channel->closing) {
+		ssize_t n = read(channel->device, slot->request, sizeof(slot->request));
+
+		if (n < 0 && (errno == EINTR || errno == ENOENT))
+			continue;
+		if (n < 0)
+			return errno != ENODEV && errno != ECONNABORTED;
+		slot->request_size = (uint64_t)n;
+		atomic_store(&slot->state, SLOT_READ);
+		slot->reply_size = tn_dispatch(channel->nest, &thread->identity, slot->request,
+		                               (size_t)n, slot->reply);
+		atomic_store(&slot->state, SLOT_REPLIED);
+		if (slot->reply_size > 0)
+			send_reply(channel, slot);
+		atomic_store(&slot->state, SLOT_IDLE);
+	}
+	return true;
+}
+
+static void *serve_thread(void *data)
+{
+	Thread *thread = data;
+	TnServe *serve = thread->serve;
+
+	prctl(PR_SET_NAME, "tn-serve");
+	for (;;) {
+		struct epoll_event event;
+		int n = epoll_wait(serve->epoll, &event, 1, -1);
+		Channel *channel;
+
+		if (n < 0 && errno != EINTR) {
+			tn_log(TN_LOG_ERROR, "serve: epoll_wait: %s", strerror(errno));
+			return NULL;
+		}
+		if (n <= 0)
+			continue;
+		if (event.data.u64 == STOP_KEY)
+			return NULL;
+		channel = channel_enter(serve, event.data.u64);
+		if (!channel)
+			continue;
+		if (!drain(thread, channel))
+			tn_nest_ended(channel->nest);
+		channel_leave(serve, channel);
+	}
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+static int make_slots(TnServe *serve)
+{
+	size_t size = serve->n_threads * sizeof(Slot);
+	void *base;
+
+	serve->slots_fd = memfd_create("tmpnest-slots", MFD_CLOEXEC);
+	if (serve->slots_fd < 0 || ftruncate(serve->slots_fd, (off_t)size) < 0)
+		return -errno;
+	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, serve->slots_fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	serve->slots = base;
+	return 0;
+}
+
+static int make_epoll(TnServe *serve)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = STOP_KEY};
+
+	serve->epoll = epoll_create1(EPOLL_CLOEXEC);
+	serve->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (serve->epoll < 0 || serve->stop < 0)
+		return -errno;
+	return epoll_ctl(serve->epoll, EPOLL_CTL_ADD, serve->stop, &event) < 0 ? -errno : 0;
+}
+
+static unsigned choose_threads(unsigned wanted)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (wanted == 0)
+		wanted = processors > 2 ? (unsigned)processors : 2;
+	return wanted < THREADS_MOST ? wanted : THREADS_MOST;
+}
+
+static int start_threads(TnServe *serve)
+{
+	unsigned wanted = serve->n_threads;
+
+	serve->n_threads = 0;
+	for (unsigned i = 0; i < wanted; i++) {
+		Thread *thread = &serve->threads[i];
+		int r;
+
+		*thread = (Thread){
+			.serve = serve,
+			.slot = &serve->slots[i],
+			.identity = {.uid = geteuid(), .gid = getegid()},
+		};
+		r = pthread_create(&thread->thread, NULL, serve_thread, thread);
+		if (r)
+			return -r;
+		serve->n_threads++;
+	}
+	return 0;
+}
+
+int tn_serve_new(TnServe **ret, unsigned n_threads)
+{
+	TnServe *serve = calloc(1, sizeof(*serve));
+	int r;
+
+	if (!serve)
+		return -ENOMEM;
+	serve->epoll = serve->stop = serve->slots_fd = -1;
+	serve->n_threads = choose_threads(n_threads);
+	pthread_mutex_init(&serve->lock, NULL);
+	pthread_cond_init(&serve->left, NULL);
+	r = make_slots(serve);
+	if (r == 0)
+		r = make_epoll(serve);
+	if (r == 0) {
+		r = start_threads(serve);
+	} else {
+		serve->n_threads = 0;
+	}
+	if (r < 0) {
+		tn_serve_free(serve);
+		return r;
+	}
+	*ret = serve;
+	return 0;
+}
+
+void tn_serve_free(TnServe *serve)
+{
+	uint64_t one = 1;
+
+	if (!serve)
+		return;
+	if (serve->n_threads > 0 && write(serve->stop, &one, sizeof(one)) < 0)
+		tn_log(TN_LOG_ERROR, "serve: stop: %s", strerror(errno));
+	for (unsigned i = 0; i < serve->n_threads; i++)
+		pthread_join(serve->threads[i].thread, NULL);
+	if (serve->slots)
+		munmap(serve->slots, serve->n_threads * sizeof(Slot));
+	for (uint32_t i = 0; i < serve->n_channels; i++)
+		free(serve->channels[i]);
+	free(serve->channels);
+	tn_close(&serve->epoll);
+	tn_close(&serve->stop);
+	tn_close(&serve->slots_fd);
+	pthread_cond_destroy(&serve->left);
+	pthread_mutex_destroy(&serve->lock);
+	free(serve);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The connection itself: INIT negotiates what the kernel may do by itself, STATFS shows
+ * the account.
+ */
+#include "ops.h"
+
+#include "log.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+/*
+ * What we ask for, if the kernel offers it (linux/fuse.h, flags of INIT):
+ * - lookups and listings of one directory in parallel; listings with attributes when useful
+ * - open, opendir without a round trip: they are answered ENOSYS, once (dispatch.c)
+ * - symlink targets cached, data kept until we say otherwise: nobody else changes the store
+ * - set-id bits cleared here, on a flag of the request, instead of a GETXATTR per write
+ * Not asked for: writeback cache (it moves ENOSPC from write(2) to nowhere), ATOMIC_O_TRUNC
+ * (lost without OPEN), POSIX_LOCKS and FLOCK_LOCKS (the kernel's own locks do), splice.
+ */
+#define WANTED                                                                                   \
+	(FUSE_ASYNC_READ | FUSE_BIG_WRITES | FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO |        \
+	 FUSE_ASYNC_DIO | FUSE_NO_OPEN_SUPPORT | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES |           \
+	 FUSE_CACHE_SYMLINKS | FUSE_NO_OPENDIR_SUPPORT | FUSE_EXPLICIT_INVAL_DATA |              \
+	 FUSE_HANDLE_KILLPRIV_V2 | FUSE_SETXATTR_EXT | FUSE_INIT_EXT)
+
+#define NEEDED (FUSE_NO_OPEN_SUPPORT | FUSE_HANDLE_KILLPRIV_V2 | FUSE_SETXATTR_EXT)
+
+#define MAX_BACKGROUND 64
+#define MAX_READAHEAD (128U * 1024)
+
+int tn_op_init(TnRequest *request)
+{
+	const struct fuse_init_in *in = (const void *)request->arg;
+	struct fuse_init_out *out;
+
+	if (in->major != FUSE_KERNEL_VERSION || (in->flags & NEEDED) != NEEDED) {
+		tn_log(TN_LOG_ERROR, "init: kernel's FUSE %u.%u lacks what is needed (kernel 6.1 or later)",
+		       in->major, in->minor);
+		return -EPROTO;
+	}
+	out = tn_reply_alloc(request, sizeof(*out));
+	out->major = FUSE_KERNEL_VERSION;
+	out->minor = FUSE_KERNEL_MINOR_VERSION;
+	out->max_readahead = in->max_readahead < MAX_READAHEAD ? in->max_readahead : MAX_READAHEAD;
+	out->flags = in->flags & (uint32_t)WANTED;
+	out->max_background = MAX_BACKGROUND;
+	out->congestion_threshold = MAX_BACKGROUND * 3 / 4;
+	out->max_write = TN_MAX_WRITE;
+	out->time_gran = 1;
+	out->max_pages = TN_MAX_WRITE / TN_PAGE_SIZE;
+	return 0;
+}
+
+int tn_op_destroy(TnRequest *request)
+{
+	(void)request;
+	return 0;
+}
+
+/* Without a limit the store's own figures show. */
+static int backing_statvfs(TnNest *nest, struct statvfs *ret)
+{
+	return fstatvfs(nest->store.data, ret) < 0 ? -errno : 0;
+}
+
+int tn_op_statfs(TnRequest *request)
+{
+	TnNest *nest = request->nest;
+	const TnAccount *account = nest->account;
+	uint64_t bytes = atomic_load(&account->bytes_limit);
+	uint64_t inodes = atomic_load(&account->inodes_limit);
+	struct fuse_kstatfs *st;
+	struct statvfs backing;
+	int r = backing_statvfs(nest, &backing);
+
+	if (r < 0)
+		return r;
+	st = &((struct fuse_statfs_out *)tn_reply_alloc(request, sizeof(struct fuse_statfs_out)))->st;
+	st->bsize = st->frsize = TN_PAGE_SIZE;
+	st->namelen = 255;
+	if (bytes == TN_UNLIMITED) {
+		st->blocks = backing.f_blocks * backing.f_frsize / TN_PAGE_SIZE;
+		st->bfree = backing.f_bavail * backing.f_frsize / TN_PAGE_SIZE;
+	} else {
+		st->blocks = bytes / TN_PAGE_SIZE;
+		st->bfree = tn_quota_bytes_free(account) / TN_PAGE_SIZE;
+	}
+	st->bavail = st->bfree;
+	st->files = inodes == TN_UNLIMITED ? backing.f_files : inodes;
+	st->ffree = inodes == TN_UNLIMITED ? backing.f_favail : tn_quota_inodes_free(account);
+	return 0;
+}
