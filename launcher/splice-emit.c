@@ -5,6 +5,8 @@
 #include "paths.h"
 
 #include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,31 +67,69 @@ int tn_splice_emit_plain(const TnBwrapLine *line, char **ret_block, size_t *ret_
 	return finish(&block, ret_block, ret_size);
 }
 
-/* A rule's path is below the view's tmp unless it names var-tmp: "x", "/x", "/tmp/x". */
-static const char *denied_path(TnSplice *splice, const char *rule)
+/* What a rule says below the view's tmp or var-tmp: "x", "/x", "/tmp/x", "/private/tmp/x". */
+static const char *rule_pattern(const char *rule, TnSpliceArea *ret_area)
 {
-	TnSpliceArea area = TN_SPLICE_TMP;
-	const char *dest;
+	static const struct {
+		const char *prefix;
+		TnSpliceArea area;
+	} anchors[] = {
+		{"/var/tmp/", TN_SPLICE_VAR_TMP},
+		{"/private/tmp/", TN_SPLICE_TMP},
+		{"/tmp/", TN_SPLICE_TMP},
+	};
 
-	while (rule[0] == '/' && rule[1] == '/')
-		rule++;
-	if (strncmp(rule, "/var/tmp/", 9) == 0) {
-		area = TN_SPLICE_VAR_TMP;
-		rule += 9;
-	} else if (strncmp(rule, "/tmp/", 5) == 0) {
-		rule += 5;
+	for (size_t i = 0; i < TN_ARRAY_LEN(anchors); i++) {
+		size_t length = strlen(anchors[i].prefix);
+
+		if (strncmp(rule, anchors[i].prefix, length) == 0) {
+			*ret_area = anchors[i].area;
+			return rule + length;
+		}
 	}
-	dest = splice->views[area].wanted ? splice->views[area].dest : NULL;
-	return dest ? tn_splice_keep(splice, tn_pool_join(&splice->pool, dest, rule)) : NULL;
+	*ret_area = TN_SPLICE_TMP;
+	return rule;
+}
+
+/* Takes the next component of a path off *path into part; false at the end. */
+static bool next_part(const char **path, char part[NAME_MAX + 1])
+{
+	size_t length;
+
+	*path += strspn(*path, "/");
+	length = strcspn(*path, "/");
+	if (length == 0 || length > NAME_MAX)
+		return false;
+	memcpy(part, *path, length);
+	part[length] = '\0';
+	*path += length;
+	return true;
+}
+
+/* True when pattern matches path or a directory above it, component by component. */
+static bool pattern_holds(const char *pattern, const char *path)
+{
+	char wanted[NAME_MAX + 1], part[NAME_MAX + 1];
+
+	if (!next_part(&pattern, wanted))
+		return false;
+	do {
+		if (!next_part(&path, part) || fnmatch(wanted, part, FNM_NOESCAPE) != 0)
+			return false;
+	} while (next_part(&pattern, wanted));
+	return true;
 }
 
 bool tn_splice_is_denied(TnSplice *splice, const TnSpliceReply *reply, const char *path)
 {
-	for (size_t i = 0; i < reply->n_denied; i++) {
-		const char *denied = denied_path(splice, reply->denied[i]);
+	const TnSpliceView *view = tn_splice_view_above(splice, path);
 
-		if (denied && tn_splice_view_above(splice, denied) &&
-		    tn_path_is_below(path, denied))
+	for (size_t i = 0; view && i < reply->n_denied; i++) {
+		TnSpliceArea area;
+		const char *pattern = rule_pattern(reply->denied[i], &area);
+
+		if (view == &splice->views[area] &&
+		    pattern_holds(pattern, tn_splice_rest(path, view->dest)))
 			return true;
 	}
 	return false;

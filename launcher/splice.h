@@ -144,7 +144,7 @@ typedef struct TnSpliceReply {
 	const char *runtime_dir; /* real path of the directory below which the view is attached */
 	const char *place;       /* where: the view's root, below runtime_dir */
 	const TnMountPointState *states; /* one per point, in order */
-	const char *const *denied;       /* paths of deny rules; below /tmp unless /var/tmp/... */
+	const char *const *denied;       /* patterns of deny rules: "/tmp/claude", "/var/tmp/a*" */
 	size_t n_denied;
 	/* does this path ("/tmp/...") exist in the view already? NULL: nothing does */
 	bool (*exists)(void *data, const char *path);

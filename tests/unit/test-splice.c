@@ -286,6 +286,14 @@ static const Case mounts[] = {
 	 "/tmp/claude/x --ro-bind /dev/null /tmp/claudette sh",
 	 "--ro-bind / / " VIEW " --ro-bind /dev/null /tmp/claudette" COVER,
 	 "d:/tmp/claude d:/tmp/claude f:/tmp/claudette", "7 7 7"},
+	{"denied by patterns",
+	 "--tmpfs /tmp --tmpfs /tmp/other/a.d --tmpfs /tmp/other/a.e --dir /tmp/other/b.d/x/y "
+	 "--tmpfs /tmp/third sh",
+	 VIEW " --tmpfs /tmp/other/a.e", "d:/tmp/other/a.d d:/tmp/other/a.e d:/tmp/third", "7 7 7"},
+	{"denied in var-tmp only there",
+	 "--tmpfs /tmp --tmpfs /var/tmp --dir /var/tmp/claude --dir /var/tmp/third sh",
+	 VIEW " --bind " PLACE "/var-tmp /var/tmp --dir /var/tmp/third", NULL, "7",
+	 .var_tmp = true},
 	{"denied entries", "--ro-bind / / --dir /tmp/claude/x --file 3 /tmp/claude/y sh",
 	 "--ro-bind / / " VIEW COVER, NULL, "7 7"},
 	{"denied, by the daemon's word, with what lies below",
@@ -572,7 +580,8 @@ static void check_block(const Case *row, char *block, size_t size)
 
 static void run_case(const Case *row)
 {
-	static const char *const denied[] = {"/claude", "/tmp/other", "/var/tmp/claude"};
+	static const char *const denied[] = {"/claude", "/tmp/other/*.d", "/private/tmp/third",
+					     "/var/tmp/claude"};
 	TnMountPointState states[32];
 	TnSpliceReply reply = {
 		.runtime_dir = "/run/user/9/nest",

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libFuzzer target: any command line for bwrap, parsed, spliced and parsed again.
+ *
+ * Input: the words of the command line with a NUL after each; a word "\1" ends them, and
+ * what follows is what every `--args` descriptor holds. The host's files are made up from
+ * a hash of their path, so a line meets all kinds of them. Built as a plain program
+ * (TN_FUZZ_REPLAY) it runs the files named on its command line: the corpus as a test.
+ */
+#include "bwrap-args.h"
+#include "macros.h"
+#include "paths.h"
+#include "splice.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RUNTIME "/run/user/9/nest"
+#define PLACE RUNTIME "/view"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A broken promise ends the program in every build. */
+#define PROMISE(holds) \
+	do { \
+		if (!(holds)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #holds); \
+			abort(); \
+		} \
+	} while (0)
+
+typedef struct Input {
+	char *bytes; /* a copy with a NUL at the end */
+	const char *argv[TN_BWRAP_WORDS_MAX + 2];
+	size_t argc;
+	const char *block;
+	size_t block_size;
+} Input;
+
+static uint32_t hash(const char *text)
+{
+	uint32_t h = 2166136261U;
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 16777619U;
+	return h ^ h >> 15;
+}
+
+static TnFileKind resolve(void *data, const char *path, char real[PATH_MAX])
+{
+	static const char *const homes[] = {"/", "/tmp", "/run", RUNTIME, "/tmp/d/e", "/srv/root"};
+	char absolute[PATH_MAX];
+	uint32_t h;
+
+	if (strlen(path) + 3 > sizeof(absolute))
+		return TN_FILE_UNREACHABLE;
+	snprintf(absolute, sizeof(absolute), "%s%s", path[0] == '/' ? "" : "/w/", path);
+	PROMISE(tn_path_normalize(absolute, real, PATH_MAX));
+	for (size_t i = 0; i < TN_ARRAY_LEN(homes); i++)
+		if (strcmp(real, homes[i]) == 0)
+			return TN_FILE_DIR;
+	h = hash(real);
+	if (h % 16 == 0)
+		strcpy(real, homes[h / 16 % TN_ARRAY_LEN(homes)]); /* a link */
+	return h % 16 == 0 ? TN_FILE_DIR : (TnFileKind)(h % 7 > 5 ? TN_FILE_DIR : h % 7);
+}
+
+static int load(void *data, int fd, const char **ret_block, size_t *ret_size)
+{
+	const Input *input = data;
+
+	if (fd > 99 || !input->block)
+		return -EBADF;
+	*ret_block = input->block;
+	*ret_size = input->block_size;
+	return 0;
+}
+
+static void split(Input *input, const uint8_t *data, size_t size)
+{
+	size_t at = 0;
+
+	/* argv is large and stays as it is */
+	input->bytes = malloc(size + 1);
+	input->argc = 0;
+	input->block = NULL;
+	input->block_size = 0;
+	PROMISE(input->bytes);
+	if (size > 0)
+		memcpy(input->bytes, data, size);
+	input->bytes[size] = '\0';
+	while (at < size && input->argc < TN_ARRAY_LEN(input->argv)) {
+		const char *word = input->bytes + at;
+
+		at += strlen(word) + 1;
+		if (strcmp(word, "\1") == 0) {
+			input->block = input->bytes + (at < size ? at : size);
+			input->block_size = at < size ? size - at : 0;
+			return;
+		}
+		input->argv[input->argc++] = word;
+	}
+}
+
+static bool is_ours(const TnBwrapLine *line, const TnBwrapOp *op)
+{
+	return op->option == TN_BWRAP_BIND &&
+	       strncmp(tn_bwrap_argument(line, op, 0), PLACE "/", strlen(PLACE) + 1) == 0;
+}
+
+static bool same_words(const TnBwrapLine *a, const TnBwrapOp *x, const TnBwrapLine *b,
+		       const TnBwrapOp *y)
+{
+	if (x->option != y->option || x->n_words != y->n_words)
+		return false;
+	for (unsigned i = 0; i < x->n_words; i++)
+		if (strcmp(a->words[x->first + i], b->words[y->first + i]) != 0)
+			return false;
+	return true;
+}
+
+/* What does not concern files stays, word for word and in order. */
+static void check_kept(const TnBwrapLine *before, const TnBwrapLine *after)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < before->n_ops; i++) {
+		if (tn_bwrap_traits(before->ops[i].option) & TN_BWRAP_HAS_DEST)
+			continue;
+		while (at < after->n_ops &&
+		       !same_words(before, &before->ops[i], after, &after->ops[at]))
+			at++;
+		PROMISE(at < after->n_ops);
+		at++;
+	}
+}
+
+/* The view is bound once for each area, and nothing else comes from where it is. */
+static void check_views(const TnBwrapLine *line, const TnSplice *splice)
+{
+	size_t wanted =
+		splice->views[TN_SPLICE_TMP].wanted + splice->views[TN_SPLICE_VAR_TMP].wanted;
+	size_t n = 0;
+
+	for (size_t i = 0; i < line->n_ops; i++) {
+		const TnBwrapOp *op = &line->ops[i];
+
+		n += is_ours(line, op);
+		if (tn_bwrap_traits(op->option) & TN_BWRAP_FROM_PATH && !is_ours(line, op)) {
+			const char *source = tn_bwrap_argument(line, op, 0);
+			char real[PATH_MAX];
+			TnFileKind kind = resolve(NULL, source, real);
+
+			if (kind >= TN_FILE_DIR)
+				PROMISE(strcmp(real, RUNTIME) == 0 ||
+					!tn_path_is_below(real, RUNTIME));
+		}
+	}
+	PROMISE(n == wanted);
+}
+
+static void reparse(const TnSplice *splice, Input *input, const char *block, size_t size)
+{
+	static const char *const argv[] = {"--args", "7", "--", "command"};
+	char why[TN_BWRAP_WHY_MAX];
+	TnBwrapLine after;
+
+	input->block = block;
+	input->block_size = size;
+	/* Our count is of the real command; this one has a single word. */
+	PROMISE(tn_bwrap_parse(&after, argv, TN_ARRAY_LEN(argv), load, input, why) == 0);
+	if (splice) {
+		check_kept(splice->line, &after);
+		check_views(&after, splice);
+	}
+	tn_bwrap_clear(&after);
+}
+
+static void splice_line(const TnBwrapLine *line, Input *input, uint32_t seed)
+{
+	static const char *const covered[] = {RUNTIME, "/var/lib/nest", NULL};
+	static const char *const denied[] = {"/claude", "/tmp/x", "/var/tmp/y"};
+	const TnSpliceFacts facts = {
+		.resolve = resolve,
+		.host_tmp = seed % 4 ? "/tmp" : "/private/tmp",
+		.host_var_tmp = seed % 3 ? "/var/tmp" : NULL,
+		.cwd = seed % 5 ? "/w" : "/tmp/d/e",
+		.tmpdir = seed % 7 ? NULL : "/tmp/claude",
+		.covered = covered,
+	};
+	TnSpliceReply reply = {
+		.runtime_dir = RUNTIME,
+		.place = PLACE,
+		.denied = denied,
+		.n_denied = TN_ARRAY_LEN(denied),
+		.sync_fd = seed % 2 ? 9 : -1,
+	};
+	TnMountPointState *states = NULL;
+	char *block = NULL;
+	size_t size = 0;
+	TnSplice splice;
+	int r = tn_splice_plan(&splice, line, &facts);
+
+	if (r == 0) {
+		states = calloc(splice.n_points + 1, sizeof(*states));
+		PROMISE(states);
+		for (size_t i = 0; i < splice.n_points; i++) {
+			PROMISE(strncmp(splice.points[i].path, "/tmp/", 5) == 0 ||
+				strncmp(splice.points[i].path, "/var/tmp/", 9) == 0);
+			states[i] = (TnMountPointState)(1 + hash(splice.points[i].path) % 3);
+		}
+		reply.states = states;
+		r = tn_splice_emit(&splice, &reply, &block, &size);
+		if (r == 0)
+			reparse(&splice, input, block, size);
+	}
+	PROMISE(r == 0 || r == -EINVAL || r == -ENOMEM);
+	PROMISE(r != -EINVAL || splice.n_notes > 0);
+	free(states);
+	free(block);
+	tn_splice_clear(&splice);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char why[TN_BWRAP_WHY_MAX];
+	TnBwrapLine line;
+	Input input;
+	int r;
+
+	split(&input, data, size);
+	r = tn_bwrap_parse(&line, input.argv, input.argc, load, &input, why);
+	PROMISE(r >= 0 || (why[0] && strlen(why) < sizeof(why)));
+	if (r == 0) {
+		TnBwrapConcern concerns[TN_BWRAP_CONCERNS_MAX];
+		char *block;
+		size_t block_size;
+
+		PROMISE(line.n_command > 0);
+		PROMISE(tn_bwrap_concerns(&line.summary, 1000, concerns) <= TN_BWRAP_CONCERNS_MAX);
+		tn_bwrap_is_probe(&line);
+		splice_line(&line, &input, hash((const char *)input.bytes));
+		PROMISE(tn_splice_emit_plain(&line, &block, &block_size) == 0);
+		reparse(NULL, &input, block, block_size);
+		free(block);
+	}
+	tn_bwrap_clear(&line);
+	free(input.bytes);
+	return 0;
+}
+
+#ifdef TN_FUZZ_REPLAY
+#include <dirent.h>
+
+static int replay(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	static uint8_t bytes[1 << 20];
+	size_t size;
+
+	if (!file) {
+		perror(path);
+		return 1;
+	}
+	size = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	LLVMFuzzerTestOneInput(bytes, size);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	DIR *dir = argc == 2 ? opendir(argv[1]) : NULL;
+	struct dirent *entry;
+	unsigned n = 0;
+
+	if (!dir) {
+		fprintf(stderr, "usage: %s CORPUS\n", argv[0]);
+		return 2;
+	}
+	while ((entry = readdir(dir))) {
+		char path[PATH_MAX];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", argv[1], entry->d_name);
+		if (replay(path) != 0)
+			return 1;
+		n++;
+	}
+	closedir(dir);
+	printf("%u lines\n", n);
+	return n > 0 ? 0 : 1;
+}
+#endif
