@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "ledger-file.h"
+
+#include "macros.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define LOCK_PATIENCE_MS 20000
+
+static int home_directory(char ret[PATH_MAX])
+{
+	const char *home = getenv("HOME");
+
+	if (!home || home[0] != '/') {
+		struct passwd *entry = getpwuid(geteuid());
+
+		home = entry ? entry->pw_dir : NULL;
+	}
+	if (!home || home[0] != '/')
+		return -ENOENT;
+	return snprintf(ret, PATH_MAX, "%s", home) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int tn_ledger_file_path(const char *explicit_path, char ret[PATH_MAX])
+{
+	const char *path = explicit_path ? explicit_path : getenv("TMPNEST_STUBS_LEDGER");
+	const char *state = getenv("XDG_STATE_HOME");
+	char home[PATH_MAX];
+	int length, result;
+
+	if (path && *path) {
+		if (path[0] != '/')
+			return -EINVAL;
+		return snprintf(ret, PATH_MAX, "%s", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
+	}
+	if (state && state[0] == '/') {
+		length = snprintf(ret, PATH_MAX, "%s/tmpnest/stubs/ledger.json", state);
+	} else {
+		result = home_directory(home);
+		if (result < 0)
+			return result;
+		length = snprintf(ret, PATH_MAX, "%s/.local/state/tmpnest/stubs/ledger.json", home);
+	}
+	return length < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int make_parents(const char *path)
+{
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+static const char *base_name(const TnLedgerFile *file)
+{
+	return strrchr(file->path, '/') + 1;
+}
+
+static int side_name(const TnLedgerFile *file, const char *suffix, char ret[NAME_MAX + 1])
+{
+	int length = snprintf(ret, NAME_MAX + 1, "%s%s", base_name(file), suffix);
+
+	return length <= NAME_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int open_side(const TnLedgerFile *file, const char *suffix, int flags)
+{
+	char name[NAME_MAX + 1];
+	int fd, result = side_name(file, suffix, name);
+
+	if (result < 0)
+		return result;
+	fd = openat(file->dir_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * Not a blocking flock(): a holder that was stopped, or that is not one of us, must not hang a
+ * launcher for good.
+ */
+static int lock(TnLedgerFile *file)
+{
+	struct timespec pause = {.tv_nsec = 100 * 1000};
+	long waited_us = 0;
+
+	file->lock_fd = open_side(file, ".lock", O_RDWR | O_CREAT);
+	if (file->lock_fd < 0)
+		return file->lock_fd;
+	while (flock(file->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (waited_us > LOCK_PATIENCE_MS * 1000L)
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+		waited_us += pause.tv_nsec / 1000;
+		if (pause.tv_nsec < 4000 * 1000)
+			pause.tv_nsec *= 2;
+	}
+	return 0;
+}
+
+/* Reads a regular file of at most TN_LEDGER_TEXT_MAX bytes. -EBADMSG for anything else. */
+static int read_all(int fd, char **ret, size_t *ret_size)
+{
+	TN_AUTOFREE char *text = NULL;
+	struct stat status;
+	size_t used = 0;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size > TN_LEDGER_TEXT_MAX)
+		return -EBADMSG;
+	text = malloc((size_t)status.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (used < (size_t)status.st_size) {
+		ssize_t got = pread(fd, text + used, (size_t)status.st_size - used, (off_t)used);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		used += (size_t)got;
+	}
+	*ret = text;
+	*ret_size = used;
+	text = NULL;
+	return 0;
+}
+
+static int read_ledger(TnLedgerFile *file)
+{
+	TN_AUTOFREE char *text = NULL;
+	TN_AUTOFD fd = open_side(file, "", O_RDONLY);
+	size_t size = 0;
+	int result;
+
+	if (fd == -ENOENT) {
+		file->ledger = tn_ledger_new();
+		return file->ledger ? 0 : -ENOMEM;
+	}
+	if (fd == -ELOOP || fd == -ENXIO) /* a symlink, a socket */
+		return -EBADMSG;
+	if (fd < 0)
+		return fd;
+	result = read_all(fd, &text, &size);
+	if (result < 0)
+		return result;
+	result = tn_ledger_parse(text, size, &file->ledger);
+	return result == -EFBIG ? -EBADMSG : result;
+}
+
+static int set_aside(TnLedgerFile *file)
+{
+	char name[NAME_MAX + 1];
+	int result = side_name(file, ".corrupt", name);
+
+	if (result < 0)
+		return result;
+	if (renameat(file->dir_fd, base_name(file), file->dir_fd, name) < 0)
+		return -errno;
+	file->was_corrupt = true;
+	file->ledger = tn_ledger_new();
+	return file->ledger ? 0 : -ENOMEM;
+}
+
+/* An intent that is still there was left by a process that was killed while it held the lock. */
+static int recover_intents(TnLedgerFile *file)
+{
+	TN_AUTOFREE char *text = NULL;
+	TN_AUTOLEDGER intents = NULL;
+	size_t size = 0;
+	int result;
+
+	file->intent_fd = open_side(file, ".intent", O_RDWR | O_CREAT);
+	if (file->intent_fd < 0)
+		return file->intent_fd;
+	result = read_all(file->intent_fd, &text, &size);
+	if (result < 0 || size == 0 || text[0] != '{')
+		return result;
+	result = tn_ledger_parse(text, size, &intents);
+	if (result == -EBADMSG) /* torn by a power cut before anything was made */
+		return 0;
+	for (size_t i = 0; result == 0 && i < intents->n_entries; i++) {
+		result = tn_ledger_add(file->ledger, &intents->entries[i], NULL);
+		file->recovered = true;
+	}
+	return result;
+}
+
+int tn_ledger_file_open(TnLedgerFile *file, const char *path)
+{
+	int result;
+
+	*file = (TnLedgerFile)TN_LEDGER_FILE_INIT;
+	snprintf(file->path, sizeof(file->path), "%s", path);
+	result = make_parents(path);
+	if (result == 0) {
+		size_t length = (size_t)(base_name(file) - file->path);
+		char dir[PATH_MAX];
+
+		memcpy(dir, file->path, length);
+		dir[length] = '\0';
+		file->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		result = file->dir_fd < 0 ? -errno : lock(file);
+	}
+	if (result == 0)
+		result = read_ledger(file);
+	if (result == -EBADMSG)
+		result = set_aside(file);
+	if (result == 0)
+		result = recover_intents(file);
+	if (result < 0)
+		tn_ledger_file_close(file);
+	return result;
+}
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	for (size_t used = 0; used < size;) {
+		ssize_t written = pwrite(fd, text + used, size - used, (off_t)used);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		used += (size_t)written;
+	}
+	return 0;
+}
+
+int tn_ledger_file_intend(TnLedgerFile *file, const TnLedger *intents)
+{
+	TN_AUTOFREE char *text = NULL;
+	size_t size = 0;
+	int result = tn_ledger_serialize(intents, &text, &size);
+
+	if (result == 0)
+		result = write_all(file->intent_fd, text, size);
+	if (result == 0 && ftruncate(file->intent_fd, (off_t)size) < 0)
+		result = -errno;
+	/* on disk before the stubs can be */
+	if (result == 0 && fdatasync(file->intent_fd) < 0)
+		result = -errno;
+	return result;
+}
+
+int tn_ledger_file_save(TnLedgerFile *file)
+{
+	TN_AUTOFREE char *text = NULL;
+	TN_AUTOFD fd = -1;
+	char name[NAME_MAX + 1];
+	size_t size = 0;
+	int result = tn_ledger_serialize(file->ledger, &text, &size);
+
+	if (result == 0)
+		result = side_name(file, ".new", name);
+	if (result < 0)
+		return result;
+	unlinkat(file->dir_fd, name, 0);
+	fd = open_side(file, ".new", O_WRONLY | O_CREAT | O_EXCL);
+	if (fd < 0)
+		return fd;
+	result = write_all(fd, text, size);
+	if (result == 0 && fsync(fd) < 0)
+		result = -errno;
+	if (result == 0 && renameat(file->dir_fd, name, file->dir_fd, base_name(file)) < 0)
+		result = -errno;
+	if (result == 0 && fsync(file->dir_fd) < 0)
+		result = -errno;
+	if (result < 0) {
+		unlinkat(file->dir_fd, name, 0);
+		return result;
+	}
+	/* one byte, and no sync: an intent that comes back is only checked once more */
+	return write_all(file->intent_fd, "-", 1);
+}
+
+void tn_ledger_file_close(TnLedgerFile *file)
+{
+	tn_ledger_free(file->ledger);
+	file->ledger = NULL;
+	tn_close(&file->intent_fd);
+	tn_close(&file->dir_fd);
+	tn_close(&file->lock_fd);
+}

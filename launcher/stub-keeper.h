@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What stub-hold.c and stub-release.c share. Not for others.
+ */
+#pragma once
+
+#include "stub-git.h"
+#include "stub-hold.h"
+
+void tn_stubs_note(TnStubs *stubs, TnStubOutcome outcome, const char *path, const char *why);
+
+/* Durable; nothing to do without a file. 0 or -errno. */
+int tn_stubs_save(TnStubs *stubs);
+
+/*
+ * The witness: paths of stubs whose names no profile knows. A ledger may be written by sandboxed
+ * shells; the runtime directory is covered in every sandbox, so what is recorded here is
+ * ours. -ENOENT without a runtime directory.
+ */
+int tn_stubs_open_witness(TnStubs *stubs);
+bool tn_stubs_may_remove(TnStubs *stubs, const char *path);
+void tn_stubs_forget_witness(TnStubs *stubs, const char *path);
+
+void tn_stubs_update_git(TnStubs *stubs, const char *const *paths, size_t n_paths);
+
+/* Under the lock. Marks entries dropped or adopted, and removes from disk; does not save. */
+int tn_stubs_reclaim_locked(TnStubs *stubs, const char *run_id, const TnStubHolder *holder,
+			    bool *ret_changed);
