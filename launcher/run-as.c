@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +43,9 @@ int tn_run_as(const char *name)
 	if (initgroups(entry->pw_name, entry->pw_gid) < 0 ||
 	    setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) < 0 ||
 	    setresuid(entry->pw_uid, entry->pw_uid, entry->pw_uid) < 0)
+		return tn_fail(-errno, "run-as: %s: %s", name, strerror(errno));
+	/* the change of ids made /proc/self root's, where the maps of the namespace are written */
+	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return tn_fail(-errno, "run-as: %s: %s", name, strerror(errno));
 	set_variables(entry);
 	return 0;

@@ -345,6 +345,10 @@ int tn_run_plan(TnRunPlan *ret, const TnRunOptions *options)
 	if (!ret->cwd || ret->cwd[0] != '/')
 		return tn_fail(-ENOENT, "current directory: %s (start from an existing one)",
 			       ret->cwd ? "out of reach" : strerror(errno));
+	/* the cwd may have been somebody else's: --run-as */
+	if (chdir(ret->cwd) < 0)
+		return tn_fail(-errno, "current directory: %s: %s (start from elsewhere)", ret->cwd,
+			       strerror(errno));
 	find_tmp(ret, options->no_var_tmp);
 	r = add_workspaces(ret, options);
 	for (size_t i = 0; r == 0 && i < options->n_binds; i++)
