@@ -307,7 +307,9 @@ static void do_what_is_due(TnKeeper *keeper)
 		kill(keeper->worker, SIGKILL);
 		keeper->kill_at = now + STOP_NS;
 	}
-	if (!keeper->worker && !keeper->stopping && now >= keeper->restart_at) {
+	/* The first one gets no second chance: who started us is told why it failed. */
+	if (!keeper->worker && keeper->announced && !keeper->stopping &&
+	    now >= keeper->restart_at) {
 		int r = start_worker(keeper);
 
 		if (r < 0) {
