@@ -126,10 +126,7 @@ static gboolean admit(TnVarlinkConn *conn)
 	char why[TN_WHY_MAX] = "this daemon does not serve the caller";
 
 	if (config->admit(conn->fd, &conn->peer, conn->ns_fd, why, sizeof(why), config->data) < 0) {
-		tn_varlink_server_refuse(
-			conn, "PermissionDenied", why,
-			"call from outside any sandbox, as the daemon's user, and send "
-			"a descriptor of /proc/self/ns/user with the first message");
+		tn_varlink_server_refuse(conn, "PermissionDenied", why, "");
 		return FALSE;
 	}
 	conn->admitted = TRUE;
