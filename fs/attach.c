@@ -2,6 +2,7 @@
 #include "attach.h"
 
 #include "attach-verbs.h"
+#include "lease-names.h"
 #include "log.h"
 #include "macros.h"
 #include "nest.h"
@@ -364,6 +365,7 @@ static bool handle(TnAttachServer *server, TnSource *source)
 		return true;
 	}
 	case SOURCE_LEASE:
+		tn_lease_name_remove(server->env->runtime, source->fd);
 		end_lease(server, (TnLease *)source);
 		return true;
 	}
@@ -427,6 +429,7 @@ int tn_attach_server_new(TnAttachServer **ret, const TnWorkerEnv *env, TnRegistr
 	server->listener = (TnSource){.kind = SOURCE_LISTENER, .fd = env->attach_listener};
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
 		server->connections[i].source = (TnSource){.kind = SOURCE_CONNECTION, .fd = -1};
+	tn_lease_names_prune(env->runtime);
 	server->verbs = tn_attach_verbs_new(env, registry);
 	r = server->verbs ? start(server) : -ENOMEM;
 	if (r < 0) {

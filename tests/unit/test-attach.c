@@ -3,6 +3,7 @@
 #include "attach-points.h"
 #include "attach.h"
 #include "fake-registry.h"
+#include "lease-names.h"
 #include "macros.h"
 #include "peer.h"
 #include "scm.h"
@@ -42,6 +43,16 @@ int tn_keeper_peer_userns(TnKeeperLink *link, int pidfd, uint64_t *ret_dev, uint
 	return -EIO;
 }
 
+/* Replaces the one of sys.c by --wrap: the wall clock, moved. */
+static int64_t clock_offset;
+int64_t __real_tn_now(void);
+int64_t __wrap_tn_now(void);
+
+int64_t __wrap_tn_now(void)
+{
+	return __real_tn_now() + clock_offset;
+}
+
 static size_t count_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -76,6 +87,7 @@ static void set_up_env(Fixture *fixture, TnScope scope)
 		.runtime_dev = 3,
 		.runtime_ino = 4,
 		.instance_id = INSTANCE,
+		.runtime = -1,
 	};
 }
 
@@ -375,6 +387,91 @@ static void test_lease_end_detaches(void **state)
 	tn_close(&lease[1]);
 	wait_for(&tn_fake.detached, 1);
 	assert_int_equal(tn_fake.evicted, 0);
+}
+
+static void make_lease(int leases, const char *name, int ends[2])
+{
+	assert_int_equal(mkfifoat(leases, name, 0600), 0);
+	ends[0] = openat(leases, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ends[1] = openat(leases, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(ends[0] >= 0 && ends[1] >= 0);
+}
+
+static bool exists(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void test_lease_names(void **state)
+{
+	Fixture *fixture = *state;
+	char place[] = "/tmp/tn-test-XXXXXX";
+	TN_AUTOFD runtime = -1, leases = -1;
+	int ours[2], other[2];
+
+	assert_non_null(mkdtemp(place));
+	runtime = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(runtime, "leases", 0700), 0);
+	leases = openat(runtime, "leases", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	make_lease(leases, "ours", ours);
+	make_lease(leases, "other", other);
+	fixture->env.runtime = runtime;
+	start(fixture);
+	ask(fixture, request, build_leased(), ours[0]);
+	assert_int_equal(answer.head.status, 0);
+	tn_close(&answer.mount);
+	tn_close(&ours[0]);
+	assert_true(exists(leases, "ours"));
+	tn_close(&ours[1]);
+	wait_for(&tn_fake.detached, 1);
+	assert_false(exists(leases, "ours"));
+	assert_true(exists(leases, "other"));
+
+	/* Another file under the name of a held lease stays. */
+	ask(fixture, request, build_leased(), other[0]);
+	tn_close(&answer.mount);
+	assert_int_equal(renameat(leases, "other", leases, "elsewhere"), 0);
+	assert_int_equal(unlinkat(leases, "elsewhere", 0), 0);
+	assert_int_equal(mkfifoat(leases, "other", 0600), 0);
+	tn_close(&other[0]);
+	tn_close(&other[1]);
+	wait_for(&tn_fake.detached, 2);
+	assert_true(exists(leases, "other"));
+	assert_int_equal(unlinkat(leases, "other", 0), 0);
+
+	assert_int_equal(unlinkat(runtime, "leases", AT_REMOVEDIR), 0);
+	assert_int_equal(rmdir(place), 0);
+}
+
+static void test_lease_names_of_before(void **state)
+{
+	static const char *const names[] = {"fresh", "held", "ended", "file"};
+	static const bool stays[] = {true, true, false, true};
+	char place[] = "/tmp/tn-test-XXXXXX";
+	TN_AUTOFD runtime = -1, leases = -1;
+	int ends[2];
+
+	assert_non_null(mkdtemp(place));
+	runtime = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(runtime, "leases", 0700), 0);
+	leases = openat(runtime, "leases", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	make_lease(leases, "held", ends);
+	assert_int_equal(mkfifoat(leases, "ended", 0600), 0);
+	tn_close(&ends[0]);
+	clock_offset = 61 * INT64_C(1000000000);
+	assert_int_equal(mknodat(leases, "file", S_IFREG | 0600, 0), 0);
+	tn_lease_names_prune(runtime);
+	clock_offset = 0;
+	assert_int_equal(mkfifoat(leases, "fresh", 0600), 0);
+	tn_lease_names_prune(runtime);
+	for (size_t i = 0; i < TN_ARRAY_LEN(names); i++) {
+		if (exists(leases, names[i]) != stays[i])
+			fail_msg("%s", names[i]);
+		unlinkat(leases, names[i], 0);
+	}
+	tn_close(&ends[1]);
+	assert_int_equal(unlinkat(runtime, "leases", AT_REMOVEDIR), 0);
+	assert_int_equal(rmdir(place), 0);
 }
 
 static void test_bad_leases(void **state)
@@ -763,6 +860,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lost_reply_is_undone, set_up_stopped,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_lease_end_detaches, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lease_names, set_up_stopped, tear_down),
+		cmocka_unit_test(test_lease_names_of_before),
 		cmocka_unit_test_setup_teardown(test_bad_leases, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_errors_of_the_registry, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_evicted_meanwhile_is_made_anew, set_up,

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lease-names.h"
+
+#include "macros.h"
+#include "sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FRESH_NS INT64_C(60000000000) /* between a launcher's mkfifo and its open */
+
+static int open_leases(int runtime)
+{
+	return openat(runtime, "leases", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void tn_lease_name_remove(int runtime, int lease)
+{
+	TN_AUTOFD leases = open_leases(runtime);
+	char link[40], path[PATH_MAX], *name;
+	struct stat named, held;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", lease);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (leases < 0 || n < 0)
+		return;
+	path[n] = '\0';
+	name = strrchr(path, '/');
+	/* The path only proposes a name; that it is the very same FIFO decides. */
+	if (name && fstat(lease, &held) == 0 &&
+	    fstatat(leases, name + 1, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    named.st_dev == held.st_dev && named.st_ino == held.st_ino)
+		unlinkat(leases, name + 1, 0);
+}
+
+static bool is_ended(int leases, const char *name)
+{
+	TN_AUTOFD place = openat(leases, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	TN_AUTOFD fifo = -1;
+	struct stat st;
+	char byte;
+
+	if (place < 0 || fstat(place, &st) < 0 || !S_ISFIFO(st.st_mode) ||
+	    tn_now() - st.st_ctim.tv_sec * INT64_C(1000000000) < FRESH_NS)
+		return false;
+	fifo = tn_reopen(place, O_RDONLY | O_NONBLOCK);
+	return fifo >= 0 && read(fifo, &byte, 1) == 0;
+}
+
+void tn_lease_names_prune(int runtime)
+{
+	int leases = open_leases(runtime);
+	DIR *dir = leases < 0 ? NULL : fdopendir(leases);
+	struct dirent *entry;
+
+	if (!dir) {
+		tn_close(&leases);
+		return;
+	}
+	while ((entry = readdir(dir)))
+		if (is_ended(dirfd(dir), entry->d_name))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	closedir(dir);
+}
