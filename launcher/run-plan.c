@@ -375,6 +375,20 @@ int tn_run_plan_settle(TnRunPlan *plan, const TnAttached *attached)
 	return check_cwd(plan) < 0 ? -EACCES : 0;
 }
 
+int tn_run_plan_check_sources(const TnRunPlan *plan, const char *runtime, const char *store)
+{
+	for (size_t i = 0; i < plan->n_mounts; i++) {
+		const char *source = plan->mounts[i].source;
+
+		if (tn_path_is_below(source, runtime) || tn_path_is_below(source, store))
+			return tn_fail(-EINVAL,
+				       "mount: %s: lies in a directory of tmpnest's own, which no "
+				       "sandbox may see (name another one)",
+				       source);
+	}
+	return 0;
+}
+
 void tn_run_plan_clear(TnRunPlan *plan)
 {
 	free(plan->cwd);

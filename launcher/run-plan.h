@@ -49,4 +49,10 @@ int tn_run_plan(TnRunPlan *ret, const TnRunOptions *options);
  */
 int tn_run_plan_settle(TnRunPlan *plan, const TnAttached *attached);
 
+/*
+ * Is none of the host paths in the daemon's runtime directory or store? They are covered,
+ * and would be empty inside. 0, or -EINVAL, said.
+ */
+int tn_run_plan_check_sources(const TnRunPlan *plan, const char *runtime, const char *store);
+
 void tn_run_plan_clear(TnRunPlan *plan);

@@ -178,6 +178,8 @@ static int enter(Prepared *prepared, TnAttached *attached)
 		r = tn_namespaces_enter();
 	if (r == 0)
 		r = tn_cover(attached, &place);
+	if (r == 0)
+		r = tn_run_plan_check_sources(&prepared->plan, place.runtime, place.store);
 	/* the cwd may have been covered, and must not stay below a cover */
 	if (r == 0 && chdir(prepared->plan.cwd) < 0)
 		r = tn_fail(-errno,
