@@ -78,8 +78,8 @@ static const Row rows[TN_OPCODES] = {
 	[FUSE_LSEEK] = {"LSEEK", tn_op_lseek, ARG(fuse_lseek_in)},
 	[FUSE_COPY_FILE_RANGE] = {"COPY_FILE_RANGE", .error = ENOSYS},
 	[FUSE_SYNCFS] = {"SYNCFS", .error = ENOSYS},
-	[FUSE_TMPFILE] = {"TMPFILE", .error = ENOSYS},
-	[52] = {"STATX", .error = ENOSYS}, /* FUSE_STATX, protocol 7.39 */
+	[FUSE_TMPFILE] = {"TMPFILE", tn_op_tmpfile, ARG(fuse_create_in)},
+	[TN_FUSE_STATX] = {"STATX", tn_op_statx, .arg_size = sizeof(TnStatxIn)},
 };
 
 const char *tn_opcode_name(uint32_t opcode)
@@ -243,6 +243,7 @@ void tn_dispatch_undelivered(TnNest *nest, const uint8_t *message, const uint8_t
 	case FUSE_MKDIR:
 	case FUSE_SYMLINK:
 	case FUSE_LINK:
+	case FUSE_TMPFILE:
 		take_back(nest, ((const struct fuse_entry_out *)(const void *)payload)->nodeid);
 		break;
 	case FUSE_READDIRPLUS:

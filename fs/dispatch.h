@@ -22,6 +22,37 @@
 /* A reply: header and the data of a READ. */
 #define TN_REPLY_SIZE (TN_MAX_WRITE + 4096U)
 
+/* Protocol 7.39, newer than the oldest headers we build with: statx(2) with the birth time. */
+#define TN_FUSE_STATX 52
+
+typedef struct TnStatxIn {
+	uint32_t getattr_flags, reserved;
+	uint64_t fh;
+	uint32_t sx_flags, sx_mask;
+} TnStatxIn;
+
+typedef struct TnStatxTime {
+	int64_t sec;
+	uint32_t nsec;
+	int32_t reserved;
+} TnStatxTime;
+
+typedef struct TnStatxOut {
+	uint64_t attr_valid;
+	uint32_t attr_valid_nsec, flags;
+	uint64_t spare[2];
+	struct {
+		uint32_t mask, blksize;
+		uint64_t attributes;
+		uint32_t nlink, uid, gid;
+		uint16_t mode, spare0;
+		uint64_t ino, size, blocks, attributes_mask;
+		TnStatxTime atime, btime, ctime, mtime;
+		uint32_t rdev_major, rdev_minor, dev_major, dev_minor;
+		uint64_t spare2[14];
+	} stat;
+} TnStatxOut;
+
 #define TN_NO_REPLY 1 /* outcome of an operation that the kernel expects no answer to */
 
 /* How long the kernel may keep what it was told: the daemon is the store's only user. */

@@ -373,6 +373,15 @@ uint32_t tn_node_enter(TnNodeTable *table, uint32_t parent, const char *name, ui
 	return index;
 }
 
+uint32_t tn_node_enter_unnamed(TnNodeTable *table, uint32_t parent, uint64_t ino, mode_t type)
+{
+	uint32_t index = node_new(table, ino, type, tn_node_at(table, parent)->subtree);
+
+	if (index)
+		tn_node_at(table, index)->lookups = 1;
+	return index;
+}
+
 void tn_node_forget(TnNodeTable *table, uint32_t index, uint64_t count, TnNodeReleased released,
                     void *data)
 {

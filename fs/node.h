@@ -50,6 +50,9 @@ size_t tn_node_count(TnNodeTable *table);
 uint32_t tn_node_enter(TnNodeTable *table, uint32_t parent, const char *name, uint64_t ino,
                        mode_t type);
 
+/* The same for an inode without any name (O_TMPFILE) in the subtree of the directory `parent`. */
+uint32_t tn_node_enter_unnamed(TnNodeTable *table, uint32_t parent, uint64_t ino, mode_t type);
+
 /*
  * Lowers the lookup count; frees the node and ancestors that nothing needs any more.
  * Calls released for each freed node, still whole, before it goes.

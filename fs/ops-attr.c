@@ -34,6 +34,57 @@ int tn_op_getattr(TnRequest *request)
 	return reply_attr(request);
 }
 
+/* The last name of such a node is ours, in orphans/. */
+static bool is_in_orphans(TnNest *nest, uint32_t index)
+{
+	bool result;
+
+	pthread_mutex_lock(&nest->table_lock);
+	result = tn_node_at(nest->table, index)->flags & TN_NODE_IN_ORPHANS;
+	pthread_mutex_unlock(&nest->table_lock);
+	return result;
+}
+
+static TnStatxTime statx_time(struct statx_timestamp time)
+{
+	return (TnStatxTime){.sec = time.tv_sec, .nsec = time.tv_nsec};
+}
+
+/* What GETATTR lacks: the birth time. */
+int tn_op_statx(TnRequest *request)
+{
+	TnNest *nest = request->nest;
+	TN_PLACE place = {.dir = TN_FD_NONE};
+	TnStatxOut *out;
+	struct statx st;
+	int r;
+
+	pthread_rwlock_rdlock(&nest->tree);
+	r = tn_resolve_place(nest, request->node, &place);
+	if (r == 0 && statx(place.dir.fd, place.name, place.at_flags,
+			    STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+		r = -errno;
+	pthread_rwlock_unlock(&nest->tree);
+	if (r < 0)
+		return r;
+	out = tn_reply_alloc(request, sizeof(*out));
+	out->attr_valid = TN_VALID_SECONDS;
+	out->stat.mask = st.stx_mask;
+	out->stat.blksize = TN_PAGE_SIZE;
+	out->stat.nlink = is_in_orphans(nest, request->node) ? 0 : st.stx_nlink;
+	out->stat.uid = st.stx_uid;
+	out->stat.gid = st.stx_gid;
+	out->stat.mode = st.stx_mode;
+	out->stat.ino = st.stx_ino;
+	out->stat.size = st.stx_size;
+	out->stat.blocks = st.stx_blocks;
+	out->stat.atime = statx_time(st.stx_atime);
+	out->stat.btime = statx_time(st.stx_btime);
+	out->stat.ctime = statx_time(st.stx_ctime);
+	out->stat.mtime = statx_time(st.stx_mtime);
+	return 0;
+}
+
 int tn_op_readlink(TnRequest *request)
 {
 	TnNest *nest = request->nest;

@@ -305,6 +305,23 @@ static uint32_t link_source(TnNest *nest, uint64_t nodeid, uint8_t *ret_subtree)
 	return index;
 }
 
+/* An O_TMPFILE file has got its first name: nothing needs to hold it any more. */
+static void adopt_orphan(TnNest *nest, uint32_t index)
+{
+	TN_AUTOFD held = -1;
+	TnNode *node;
+
+	pthread_mutex_lock(&nest->table_lock);
+	node = tn_node_at(nest->table, index);
+	if (node->flags & TN_NODE_ORPHAN) {
+		node->flags &= ~(uint32_t)TN_NODE_ORPHAN;
+		held = node->held_fd;
+		node->held_fd = -1;
+		atomic_fetch_sub(&nest->arena.header->orphans, 1);
+	}
+	pthread_mutex_unlock(&nest->table_lock);
+}
+
 int tn_op_link(TnRequest *request)
 {
 	const struct fuse_link_in *in = (const void *)request->arg;
@@ -324,9 +341,11 @@ int tn_op_link(TnRequest *request)
 		return r;
 	if (from_subtree != to_subtree)
 		return -EXDEV;
-	/* A name is taken and the source's own names must stay put: as a reader. */
-	pthread_rwlock_rdlock(&nest->tree);
+	/* As a writer: an unnamed file gives up the descriptor that others may be using. */
+	pthread_rwlock_wrlock(&nest->tree);
 	r = link_entry(request, source, &entry);
+	if (r == 0)
+		adopt_orphan(nest, source);
 	pthread_rwlock_unlock(&nest->tree);
 	if (r < 0)
 		return r;

@@ -22,6 +22,9 @@ int tn_op_mkdir(TnRequest *request);
 int tn_op_symlink(TnRequest *request);
 int tn_op_link(TnRequest *request);
 
+/* ops-tmpfile.c */
+int tn_op_tmpfile(TnRequest *request);
+
 /* ops-remove.c: entries go and move */
 int tn_op_unlink(TnRequest *request);
 int tn_op_rmdir(TnRequest *request);
@@ -32,6 +35,7 @@ int tn_op_rename2(TnRequest *request);
 int tn_op_getattr(TnRequest *request);
 int tn_op_setattr(TnRequest *request);
 int tn_op_readlink(TnRequest *request);
+int tn_op_statx(TnRequest *request);
 
 /* ops-file.c, ops-write.c */
 int tn_op_read(TnRequest *request);

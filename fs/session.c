@@ -28,6 +28,7 @@
 
 #define NEEDED (FUSE_NO_OPEN_SUPPORT | FUSE_HANDLE_KILLPRIV_V2 | FUSE_SETXATTR_EXT)
 
+#define TN_FUSE_MINOR 39 /* the newest protocol that this file was written against: STATX */
 #define MAX_BACKGROUND 64
 #define MAX_READAHEAD (128U * 1024)
 
@@ -43,7 +44,7 @@ int tn_op_init(TnRequest *request)
 	}
 	out = tn_reply_alloc(request, sizeof(*out));
 	out->major = FUSE_KERNEL_VERSION;
-	out->minor = FUSE_KERNEL_MINOR_VERSION;
+	out->minor = in->minor < TN_FUSE_MINOR ? in->minor : TN_FUSE_MINOR;
 	out->max_readahead = in->max_readahead < MAX_READAHEAD ? in->max_readahead : MAX_READAHEAD;
 	out->flags = in->flags & (uint32_t)WANTED;
 	out->max_background = MAX_BACKGROUND;
