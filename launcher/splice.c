@@ -469,6 +469,15 @@ int tn_splice_plan(TnSplice *splice, const TnBwrapLine *line, const TnSpliceFact
 	return splice->refused ? -EINVAL : 0;
 }
 
+const char *tn_splice_writable_dir(const TnSplice *splice, size_t index)
+{
+	const TnSpliceOp *op = &splice->ops[index];
+	unsigned traits = tn_bwrap_traits(splice->line->ops[index].option);
+
+	return op->source && op->kind == TN_FILE_DIR && !(traits & TN_BWRAP_READ_ONLY) ? op->source
+										       : NULL;
+}
+
 void tn_splice_clear(TnSplice *splice)
 {
 	free(splice->ops);

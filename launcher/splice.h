@@ -139,6 +139,9 @@ typedef struct TnSplice {
 int tn_splice_plan(TnSplice *splice, const TnBwrapLine *line, const TnSpliceFacts *facts);
 void tn_splice_clear(TnSplice *splice);
 
+/* The real path of the directory that operation index binds writable, or NULL. */
+const char *tn_splice_writable_dir(const TnSplice *splice, size_t index);
+
 /* The daemon's answer to the points, and what the launcher adds to the line. */
 typedef struct TnSpliceReply {
 	const char *runtime_dir; /* real path of the directory below which the view is attached */
