@@ -40,7 +40,7 @@ int tn_daemon_connect(const char *socket_path)
 	return tn_steal_fd(&sock);
 }
 
-/* Makes path and what is missing above it, each with mode. */
+/* Makes path and what is missing above it, each with mode, whatever the caller's umask. */
 static int make_dirs(const char *path, mode_t mode)
 {
 	char part[PATH_MAX];
@@ -68,8 +68,10 @@ static int take_lock(const TnPaths *paths)
 	mode_t mode = paths->scope == TN_SCOPE_SYSTEM ? 0755 : 0700;
 	TN_AUTOFD dir = -1;
 	TN_AUTOFD lock = -1;
+	mode_t callers = umask(0);
 	int error = make_dirs(paths->runtime_dir, mode);
 
+	umask(callers);
 	if (error == 0) {
 		dir = open(paths->runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		lock = dir < 0 ? -1
