@@ -352,26 +352,31 @@ static gboolean check_server(TnClient *client, GError **error)
 	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &cred, &length) == 0 &&
 	    (cred.uid == 0 || cred.uid == geteuid()))
 		return TRUE;
-	g_set_error(error, TN_CLIENT_ERROR, TN_CTL_REFUSED,
-		    "%s: another user's program listens there (choose another --runtime-dir)",
-		    client->paths.control_socket);
+	g_set_error(
+		error, TN_CLIENT_ERROR, TN_CTL_REFUSED,
+		"%s: neither root nor this user listens there (call from outside any sandbox, or "
+		"choose another --runtime-dir)",
+		client->paths.control_socket);
 	return FALSE;
 }
 
 static gboolean connect_socket(TnClient *client, GError **error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int code = TN_CTL_NO_DAEMON;
 
 	g_strlcpy(address.sun_path, client->paths.control_socket, sizeof(address.sun_path));
 	client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (client->fd < 0 ||
 	    connect(client->fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		if (errno == EACCES || errno == EPERM)
-			code = TN_CTL_REFUSED;
-		g_set_error(error, TN_CLIENT_ERROR, code,
-			    "%s: no daemon: %s (tmpnest daemon start)",
-			    client->paths.control_socket, g_strerror(errno));
+		if (errno == EACCES || errno == EPERM) {
+			g_set_error(error, TN_CLIENT_ERROR, TN_CTL_REFUSED,
+				    "%s: %s (that daemon serves another user)",
+				    client->paths.control_socket, g_strerror(errno));
+		} else {
+			g_set_error(error, TN_CLIENT_ERROR, TN_CTL_NO_DAEMON,
+				    "%s: no daemon: %s (tmpnest daemon start)",
+				    client->paths.control_socket, g_strerror(errno));
+		}
 		return FALSE;
 	}
 	return check_server(client, error);

@@ -141,7 +141,8 @@ static gboolean choose(const TnVerb *verb, const TnCtlOptions *options, TnPaths 
 	*ret = paths[n - 1];
 	if (tn_daemon_may_start(&options->choice, ret, geteuid()))
 		return TRUE;
-	tn_say("%s: start: only root starts the system's daemon (--user for your own)", verb->name);
+	tn_say("%s: %s: only root starts the system's daemon (--user for your own)", verb->name,
+	       ret->runtime_dir);
 	*ret_status = TN_CTL_REFUSED;
 	return FALSE;
 }
@@ -212,8 +213,8 @@ static int daemon_stop(const TnVerb *verb, const TnCtlOptions *options, gboolean
 	if (reply == NULL)
 		return tn_ctl_fail(verb, error);
 	if (!wait_gone(pidfd, client)) {
-		tn_say("%s: stop: the daemon is still there after %d seconds (look at its log)",
-		       verb->name, STOP_SECONDS);
+		tn_say("%s: %s: still there after %d seconds (look at its log)", verb->name,
+		       tn_client_paths(client)->runtime_dir, STOP_SECONDS);
 		return TN_CTL_FAILED;
 	}
 	if (options->json)
@@ -231,20 +232,24 @@ int tn_verb_daemon(const TnVerb *verb, int argc, char **argv)
 		 "Stop although sandboxes use it: their /tmp fails from then on", NULL},
 		{NULL},
 	};
+	TnVerb start = *verb, stop = *verb, look = *verb; /* named for messages */
 	TnCtlOptions options;
 	const char *what;
 	int status;
 
 	if (!tn_ctl_parse(verb, argc, argv, entries, 1, 1, &options, &status))
 		return status;
+	start.name = "daemon start";
+	stop.name = "daemon stop";
+	look.name = "daemon status";
 	what = options.arguments[0];
 	if (strcmp(what, "stop") == 0)
-		return daemon_stop(verb, &options, force);
+		return daemon_stop(&stop, &options, force);
 	if (force)
 		return tn_ctl_usage(verb, "--force", "only for stop");
 	if (strcmp(what, "start") == 0)
-		return daemon_start(verb, &options);
+		return daemon_start(&start, &options);
 	if (strcmp(what, "status") == 0)
-		return daemon_status(verb, &options);
+		return daemon_status(&look, &options);
 	return tn_ctl_usage(verb, what, "neither start, stop nor status");
 }

@@ -15,31 +15,8 @@ static const char *const words[] = {
 	[TN_CHECK_MISSING] = "missing",
 };
 
-static void free_check(void *data)
-{
-	TnCheck *check = data;
-
-	g_free(check->found);
-	g_free(check->hint);
-	g_free(check);
-}
-
-GPtrArray *tn_doctor_new(void)
-{
-	return g_ptr_array_new_with_free_func(free_check);
-}
-
-void tn_doctor_add(GPtrArray *checks, const char *name, TnCheckStatus status, char *found,
-		   char *hint)
-{
-	TnCheck *check = g_new0(TnCheck, 1);
-
-	*check = (TnCheck){.name = name, .status = status, .found = found, .hint = hint};
-	g_ptr_array_add(checks, check);
-}
-
 /* Returns TRUE when a system daemon serves the caller. */
-static gboolean check_daemon(GPtrArray *checks, const TnDaemonChoice *choice)
+static gboolean check_daemon(GPtrArray *checks, const TnDaemonChoice *choice, gboolean in_sandbox)
 {
 	g_autoptr(GError) error = NULL;
 	g_autoptr(TnClient) client = tn_client_open(choice, &error);
@@ -52,10 +29,14 @@ static gboolean check_daemon(GPtrArray *checks, const TnDaemonChoice *choice)
 	if (status == NULL) {
 		gboolean none = error->code == TN_CTL_NO_DAEMON;
 
-		tn_doctor_add(checks, "daemon", none ? TN_CHECK_OK : TN_CHECK_WARNING,
-			      none ? g_strdup("none runs; run and create start one")
-				   : g_strdup(error->message),
-			      NULL);
+		if (none && in_sandbox)
+			tn_doctor_add(checks, "daemon", TN_CHECK_WARNING,
+				      g_strdup("none can be reached from inside"), NULL);
+		else
+			tn_doctor_add(checks, "daemon", none ? TN_CHECK_OK : TN_CHECK_WARNING,
+				      none ? g_strdup("none runs; run and create start one")
+					   : g_strdup(error->message),
+				      NULL);
 		return FALSE;
 	}
 	version =
@@ -131,20 +112,20 @@ int tn_verb_doctor(const TnVerb *verb, int argc, char **argv)
 {
 	g_autoptr(GPtrArray) checks = tn_doctor_new();
 	TnCtlOptions options;
-	gboolean by_system;
+	gboolean in_sandbox, by_system;
 	int status;
 
 	if (!tn_ctl_parse(verb, argc, argv, NULL, 0, 0, &options, &status))
 		return status;
+	in_sandbox = tn_doctor_sandbox(checks);
 	tn_doctor_kernel(checks);
 	tn_doctor_user_namespaces(checks);
 	tn_doctor_bwrap(checks);
 	tn_doctor_programs(checks);
 	tn_doctor_dirs(checks, &options.choice);
-	by_system = check_daemon(checks, &options.choice);
+	by_system = check_daemon(checks, &options.choice, in_sandbox);
 	tn_doctor_fuse_device(checks, by_system);
 	tn_doctor_features(checks);
-	tn_doctor_sandbox(checks);
 	if (options.json)
 		print_json(checks, is_usable(checks));
 	else

@@ -60,18 +60,18 @@ void tn_doctor_programs(GPtrArray *checks)
 }
 
 /* A view is mounted nowhere but in sandboxes, so a process that sees one is in one. */
-void tn_doctor_sandbox(GPtrArray *checks)
+gboolean tn_doctor_sandbox(GPtrArray *checks)
 {
 	g_autofree char *mounts = NULL;
 
-	if (!g_file_get_contents("/proc/self/mountinfo", &mounts, NULL, NULL))
-		return;
-	if (strstr(mounts, " - fuse.tmpnest ") == NULL)
-		return;
+	if (!g_file_get_contents("/proc/self/mountinfo", &mounts, NULL, NULL) ||
+	    strstr(mounts, " - fuse.tmpnest ") == NULL)
+		return FALSE;
 	tn_doctor_add(
 		checks, "sandbox", TN_CHECK_WARNING, g_strdup("this is inside a tmpnest sandbox"),
 		g_strdup(
 			"no daemon can be reached from here, and none started: call from outside"));
+	return TRUE;
 }
 
 /* The first of path and its parents that exists. The caller's. */

@@ -38,7 +38,8 @@ void tn_doctor_features(GPtrArray *checks);
 /* doctor-host.c */
 void tn_doctor_bwrap(GPtrArray *checks);
 void tn_doctor_programs(GPtrArray *checks);
-void tn_doctor_sandbox(GPtrArray *checks);
+/* Adds a warning, and TRUE, when this runs inside one of our sandboxes. */
+gboolean tn_doctor_sandbox(GPtrArray *checks);
 void tn_doctor_dirs(GPtrArray *checks, const TnDaemonChoice *choice);
 
 /* Is "bubblewrap 0.8.0" at least that version? Pure. */

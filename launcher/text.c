@@ -7,8 +7,15 @@
 
 static gboolean is_plain(gunichar c)
 {
-	/* Format characters can reorder or hide what stands beside them. */
-	return c != '\\' && g_unichar_isprint(c) && g_unichar_type(c) != G_UNICODE_FORMAT;
+	switch (g_unichar_type(c)) {
+	/* These can reorder, hide or break what stands beside them. */
+	case G_UNICODE_FORMAT:
+	case G_UNICODE_LINE_SEPARATOR:
+	case G_UNICODE_PARAGRAPH_SEPARATOR:
+		return FALSE;
+	default:
+		return c != '\\' && g_unichar_isprint(c);
+	}
 }
 
 char *tn_text_escape(const char *text)
