@@ -174,6 +174,8 @@ static void wait_for_stop(TnWorker *worker)
 			return;
 		}
 		n = poll(fds, TN_ARRAY_LEN(fds), never ? -1 : poll_milliseconds(left));
+		if (n > 0 && fds[1].revents)
+			tn_log(TN_LOG_INFO, "stopping: asked to");
 		if (n > 0)
 			return;
 		if (n < 0 && errno != EINTR) {

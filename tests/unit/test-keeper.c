@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -458,6 +460,66 @@ static void test_deaf_worker_is_killed(void **state)
 	assert_int_equal(finish(pid, &pipe), 0);
 }
 
+/* Exit status: which of the keeper's answers about user namespaces was wrong; 0: none. */
+static int asking_worker(TnWorkerEnv *env)
+{
+	uint64_t dev = 0, ino = 0;
+	int ready[2], own, other, status = 0;
+	pid_t child;
+	char byte;
+
+	env->keeper = tn_keeper_link_new(env->link_socket);
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return 9;
+	child = fork();
+	if (child == 0) {
+		if (unshare(CLONE_NEWUSER) < 0 || write(ready[1], "x", 1) < 0)
+			_exit(1);
+		pause();
+	}
+	close(ready[1]);
+	own = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	other = (int)syscall(SYS_pidfd_open, child, 0);
+	if (read(ready[0], &byte, 1) != 1)
+		mark(env, "no-namespace");
+	else if (tn_keeper_peer_userns(env->keeper, other, &dev, &ino) < 0 ||
+		 (dev == env->userns_dev && ino == env->userns_ino))
+		status = 2;
+	if (tn_keeper_peer_userns(env->keeper, own, &dev, &ino) < 0 || dev != env->userns_dev ||
+	    ino != env->userns_ino)
+		status = 3;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	if (tn_keeper_peer_userns(env->keeper, other, &dev, &ino) != -ESRCH)
+		status = 4;
+	if (tn_keeper_peer_userns(env->keeper, env->runtime, &dev, &ino) >= 0)
+		status = 5;
+	if (status == 0)
+		mark(env, "right");
+	tn_keeper_ready(env->keeper);
+	tn_keeper_stopping(env->keeper);
+	return status;
+}
+
+static void test_namespaces_of_peers(void **state)
+{
+	int pipe;
+	pid_t pid;
+
+	if (geteuid() != 0) {
+		print_message("only root's keeper may look at others' namespaces\n");
+		skip();
+	}
+	need_namespaces(state);
+	pid = start(*state, asking_worker, &pipe);
+	assert_int_equal(finish(pid, &pipe), 0);
+	if (access(below(*state, "run/no-namespace"), F_OK) == 0) {
+		print_message("user namespaces cannot be made here\n");
+		skip();
+	}
+	assert_int_equal(access(below(*state, "run/right"), F_OK), 0);
+}
+
 static void test_worker_ends_with_its_keeper(void **state)
 {
 	int pipe;
@@ -493,6 +555,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kills_leak_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_failed_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_deaf_worker_is_killed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_namespaces_of_peers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_worker_ends_with_its_keeper, set_up,
 						tear_down),
 	};
