@@ -2,19 +2,14 @@
 /*
  * Which nest a line belongs to. A runtime starts one bwrap for each command and sets no
  * variable of ours, but its commands share a writable directory: the nest is named after
- * it, and ends with it.
+ * it by the daemon, and ends with it.
  */
 #pragma once
 
 #include "splice.h"
-#include "units.h"
 #include "words.h"
 
-#include <stdint.h>
-#include <sys/types.h>
-
 typedef struct TnFrontNest {
-	char name[TN_NAME_MAX + 1];
 	const char *path; /* the directory's real path; lives in the splice */
 	int fd;           /* O_PATH descriptor of it */
 } TnFrontNest;
@@ -25,9 +20,6 @@ typedef struct TnFrontNest {
  * Globs are those of fnmatch(3), whose "*" crosses "/".
  */
 const char *tn_front_nest_bind(const TnSplice *splice, const TnWords *globs);
-
-/* The directory's name, as far as a nest's name may hold it, "-" and 8 hex digits. */
-void tn_front_nest_name(const char *path, dev_t dev, ino_t ino, char ret[TN_NAME_MAX + 1]);
 
 /* 0 with *ret set, -ENOENT when no bind matches, or another -errno, said. */
 int tn_front_nest_find(const TnSplice *splice, const TnWords *globs, TnFrontNest *ret);

@@ -286,7 +286,6 @@ static int attach(TnFront *front)
 	int r = spec.name ? -ENOENT : tn_front_nest_find(splice, &options->globs, &front->nest);
 
 	if (r == 0) {
-		spec.name = front->nest.name;
 		spec.from_path = front->nest.path;
 		spec.from_fd = front->nest.fd;
 	} else if (r != -ENOENT) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* front-options, front-nest: configuration, environment, and the nest that a line means. */
+#include "from-name.h"
 #include "front-nest.h"
 #include "front-options.h"
 
@@ -155,19 +156,19 @@ static void test_names(void **state)
 	char name[TN_NAME_MAX + 1], other[TN_NAME_MAX + 1];
 
 	for (size_t i = 0; i < TN_ARRAY_LEN(rows); i++) {
-		tn_front_nest_name(rows[i].path, 1, 2, name);
+		tn_from_name(rows[i].path, 1, 2, name);
 		assert_true(tn_name_is_valid(name));
 		assert_int_equal(strlen(name), strlen(rows[i].start) + 8);
 		assert_memory_equal(name, rows[i].start, strlen(rows[i].start));
 	}
-	tn_front_nest_name("/a/x", 1, 2, name);
-	tn_front_nest_name("/a/x", 1, 2, other);
+	tn_from_name("/a/x", 1, 2, name);
+	tn_from_name("/a/x", 1, 2, other);
 	assert_string_equal(name, other);
-	tn_front_nest_name("/b/x", 1, 2, other);
+	tn_from_name("/b/x", 1, 2, other);
 	assert_string_not_equal(name, other);
-	tn_front_nest_name("/a/x", 2, 2, other);
+	tn_from_name("/a/x", 2, 2, other);
 	assert_string_not_equal(name, other);
-	tn_front_nest_name("/a/x", 1, 3, other);
+	tn_from_name("/a/x", 1, 3, other);
 	assert_string_not_equal(name, other);
 }
 
