@@ -2,6 +2,7 @@
 #include "worker.h"
 
 #include "attach.h"
+#include "control.h"
 #include "log.h"
 #include "macros.h"
 #include "privileges.h"
@@ -9,9 +10,6 @@
 #include "serve.h"
 #include "sys.h"
 #include "why.h"
-#ifdef TN_HAVE_CONTROL
-#include "control.h"
-#endif
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,9 +36,7 @@ typedef struct TnWorker {
 	TnServe *serve;
 	TnRegistry *registry;
 	TnAttachServer *attach;
-#ifdef TN_HAVE_CONTROL
 	TnControl *control;
-#endif
 	int status; /* exit status */
 } TnWorker;
 
@@ -85,11 +81,9 @@ static int start_servers(TnWorker *worker, char *why, size_t why_size)
 	r = start_registry(worker, why, why_size);
 	if (r < 0)
 		return r;
-#ifdef TN_HAVE_CONTROL
 	r = tn_control_new(&worker->control, worker->env, worker->registry, &worker->stop);
 	if (r < 0)
 		return tn_why(why, why_size, r, "control server: %s", strerror(-r));
-#endif
 	r = tn_attach_server_new(&worker->attach, worker->env, worker->registry);
 	if (r < 0)
 		return tn_why(why, why_size, r, "attach server: %s", strerror(-r));
@@ -100,9 +94,7 @@ static int start_servers(TnWorker *worker, char *why, size_t why_size)
 static void stop_servers(TnWorker *worker)
 {
 	tn_attach_server_free(worker->attach);
-#ifdef TN_HAVE_CONTROL
 	tn_control_free(worker->control);
-#endif
 	tn_registry_free(worker->registry);
 	tn_serve_free(worker->serve);
 	tn_close(&worker->stop.event);
