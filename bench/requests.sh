@@ -27,7 +27,7 @@ printf '%-30s %9s %9s   %s\n' operation requests us which
 import json, sys
 
 rounds, words, us = int(sys.argv[1]), sys.argv[2].strip(), sys.argv[3]
-base, full = (json.load(open(name))["counts"] for name in ("base.json", "full.json"))
+base, full = (json.load(open(name))["operations"] for name in ("base.json", "full.json"))
 per = {k: (v - base.get(k, 0)) / rounds for k, v in full.items()}
 per = {k: v for k, v in per.items() if round(v, 1) > 0}
 total = sum(v for k, v in per.items() if "FORGET" not in k)

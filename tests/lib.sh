@@ -142,18 +142,24 @@ wait_for_line() { # NAME TEXT
 # A name that no file on the machine has.
 unique() { printf 'tn%s%04x%04x%04x' "${1:-}" $RANDOM $RANDOM $RANDOM; }
 
-# Directories of a daemon of this case alone; it is ended with the case.
+# Directories of a daemon of this case alone; it is ended with the case. Short names: the
+# path of a socket has 107 bytes at most.
 own_daemon() {
-	TT_DAEMONS=$((${TT_DAEMONS:-0} + 1))
-	export TMPNEST_RUNTIME_DIR=$TT_WORK/r$TT_DAEMONS TMPNEST_STORE_DIR=$TT_WORK/s$TT_DAEMONS
+	TT_OWN=$TT_BASE/own$$
+	export TMPNEST_RUNTIME_DIR=$TT_OWN/r TMPNEST_STORE_DIR=$TT_OWN/s
+	mkdir "$TT_OWN"
 }
 
-stop_daemon() { # evicts what is left and ends the daemon of the present directories
-	[ -S "$TMPNEST_RUNTIME_DIR/control.sock" ] || return 0
+evict_all() {
 	local names
 	names=$(nest_names 2>/dev/null)
 	# shellcheck disable=SC2086  # names have no blanks
 	[ -z "$names" ] || tmpnest evict $names --force
+}
+
+stop_daemon() { # evicts what is left and ends the daemon of the present directories
+	[ -S "$TMPNEST_RUNTIME_DIR/control.sock" ] || return 0
+	evict_all
 	eventually 10 trash_is_empty
 	tmpnest daemon stop
 	eventually 10 daemon_is_gone
@@ -162,7 +168,7 @@ stop_daemon() { # evicts what is left and ends the daemon of the present directo
 daemon_is_gone() { ! tmpnest daemon status; }
 
 daemon_pid() { # of the keeper
-	tmpnest daemon status --json | json 'd["pid"]'
+	tmpnest daemon status --json | json 'd["keeper_pid"]'
 }
 
 # The wipe of evicted nests goes on in the background. Only a process with rights over
@@ -228,33 +234,31 @@ end_case() {
 	for job in $(jobs -p); do
 		kill -9 "$job" 2>/dev/null
 	done
-	if [ "${TT_DAEMONS:-0}" -gt 0 ]; then
-		local i
-		for ((i = 1; i <= TT_DAEMONS; i++)); do
-			TMPNEST_RUNTIME_DIR=$TT_WORK/r$i TMPNEST_STORE_DIR=$TT_WORK/s$i
-			(stop_daemon) || status=1
-		done
-	fi
 	cd / || exit 1
-	[ "$status" -ne 0 ] && [ "$status" -ne 77 ] || rm -rf "$TT_WORK" || status=1
+	if [ -n "${TT_OWN:-}" ]; then
+		TMPNEST_RUNTIME_DIR=$TT_OWN/r TMPNEST_STORE_DIR=$TT_OWN/s
+		(stop_daemon && stops_clean) || status=1
+	elif [ "$status" -ne 0 ]; then
+		(evict_all) # so that the next case finds none
+	fi
+	[ "$status" -ne 0 ] && [ "$status" -ne 77 ] || rm -rf "$TT_WORK" "${TT_OWN:-$TT_WORK}" || status=1
 	exit "$status"
 }
 
-# What every script must leave: no daemon, no nest, no file of a nest, no socket.
-left_nothing() {
-	export TT_WORK=$TT_BASE
-	(stop_daemon) || return 1
+# What an ended daemon must leave: no file of a nest, no socket, no lease.
+stops_clean() {
 	local rest=
 	[ ! -d "$TMPNEST_STORE_DIR" ] || rest=$(store_entries "$TMPNEST_STORE_DIR")
-	[ ! -d "$TMPNEST_RUNTIME_DIR" ] || rest+=$(find "$TMPNEST_RUNTIME_DIR" -mindepth 1 ! -type d)
-	if [ -n "$rest" ]; then
-		echo "left in the directories of the daemon: $rest"
+	[ ! -d "$TMPNEST_RUNTIME_DIR" ] || rest+=$(find "$TMPNEST_RUNTIME_DIR" -type s -o -type p)
+	[ -z "$rest" ] || {
+		echo "left in the directories of the daemon: $rest" | head -20
 		return 1
-	fi
-	if grep -F "$TT_BASE" /proc/self/mounts; then
-		echo 'left in the mount table'
-		return 1
-	fi
+	}
+}
+
+left_nothing() {
+	export TT_WORK=$TT_BASE
+	(stop_daemon) && stops_clean && ! grep -F "$TT_BASE" /proc/self/mounts
 }
 
 report() { # STATUS NAME SECONDS LOG

@@ -358,7 +358,7 @@ while IFS=$'\t' read -r group kind argument <&3; do
 	[ "${#parts[@]}" -gt 0 ] || continue
 	[ -n "${parts[0]}" ] || parts=()
 	group_start=$SECONDS
-	count_tap "$group" run_group "$group" "$kind" "$argument" "${parts[@]}"
+	count_tap "$group" run_group "$group" "$kind" "$argument" "${parts[@]}" 3<&-
 	[ $((SECONDS - group_start)) -lt 10 ] || echo "   ($((SECONDS - group_start)) s)"
 done 3< <(groups)
 

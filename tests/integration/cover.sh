@@ -71,18 +71,21 @@ case_an_alias_made_by_a_bind_mount_is_covered_too() {
 
 case_a_store_that_was_moved_is_refused() {
 	own_daemon
-	export TMPNEST_STORE_DIR=$TT_WORK/parent/s1
-	mkdir parent
+	export TMPNEST_STORE_DIR=$TT_OWN/parent/s
+	mkdir "$TT_OWN/parent"
 	tmpnest daemon start
+	cd "$TT_OWN"
 	mv parent moved
-	mkdir -p parent/s1
+	mkdir -p parent/s
+	cd "$TT_WORK"
 	runs 125 tmpnest run -- true
 	one_message
 	contains 'message' "$err" "$TMPNEST_STORE_DIR"
-	rm -r parent
-	mv moved parent
+	rm -r "$TT_OWN/parent"
+	mv "$TT_OWN/moved" "$TT_OWN/parent"
 	runs 0 tmpnest run -- true
 	stop_daemon
+	mv "$TT_OWN/parent/s" "$TT_OWN/s"
 }
 
 case_the_daemon_cannot_be_signalled_from_inside() {

@@ -3,7 +3,7 @@
 # What is left when something is killed: sandboxes, launchers, the worker, the keeper.
 . "$(dirname "$0")/../lib.sh"
 
-worker_pid() { pgrep -P "$(daemon_pid)" | head -1; }
+worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 
 # Processes of this case besides the shell: those that have its mark in their environment.
 marked_processes() {

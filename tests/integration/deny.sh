@@ -90,8 +90,14 @@ case_rules_hold_for_every_command_of_the_nest() {
 }
 
 case_refusals_are_counted() {
-	tmpnest run --nest counted -- sh -c 'mkdir /tmp/claude; touch /tmp/claude; ln -s x /tmp/claude' 2>/dev/null || true
-	equal 'denied_total' "$(nest counted denied_total)" 3
+	tmpnest run --nest counted -- mkdir /tmp/allowed
+	equal 'denied_total without a refusal' "$(nest counted denied_total)" 0
+	runs 1 tmpnest run --nest counted -- mkdir /tmp/claude
+	local first
+	first=$(nest counted denied_total)
+	at_most 'one refusal' 1 "$first"
+	runs 0 tmpnest run --nest counted -- sh -c 'for i in 1 2 3 4 5; do ! mkdir /tmp/claude 2>/dev/null || exit 9; done'
+	at_most 'five more' $((first + 5)) "$(nest counted denied_total)"
 	eventually 5 nest_has counted state idle
 	tmpnest evict counted
 }

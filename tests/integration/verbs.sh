@@ -141,7 +141,7 @@ case_daemon_start_status_stop() {
 	runs 0 tmpnest daemon status
 	contains status "$out" "$TMPNEST_STORE_DIR"
 	runs 0 tmpnest daemon status --json
-	equal 'the fields' "$(json '[d["pid"] > 1, d["runtime_dir"], d["store_dir"]]' <<<"$out")" \
+	equal 'the fields' "$(json '[d["keeper_pid"] > 1, d["runtime_dir"], d["store_dir"]]' <<<"$out")" \
 		"[true, \"$TMPNEST_RUNTIME_DIR\", \"$TMPNEST_STORE_DIR\"]"
 	runs 0 tmpnest daemon stop
 	eventually 5 daemon_is_gone
@@ -195,7 +195,7 @@ case_doctor_tells_what_it_found() {
 case_requests_are_counted_by_operation() {
 	tmpnest run --nest counted -- mkdir /tmp/a /tmp/b /tmp/c
 	runs 0 tmpnest show counted --json
-	equal 'MKDIR requests' "$(json '[v for k, v in d["counts"].items() if k.upper() == "MKDIR"]' <<<"$out")" '[3]'
+	equal 'MKDIR requests' "$(json '[v for k, v in d["operations"].items() if k.upper() == "MKDIR"]' <<<"$out")" '[3]'
 	eventually 5 nest_has counted state idle
 	tmpnest evict counted
 }
