@@ -163,6 +163,7 @@ static const char *reply_text(const uint8_t *reply, size_t size)
 	return NULL;
 }
 
+/* The daemon's own line says what and which; without one the number has to do. */
 static int say_refusal(const Attempt *attempt, const TnAttachReply *head, const uint8_t *reply,
 		       size_t size)
 {
@@ -170,8 +171,10 @@ static int say_refusal(const Attempt *attempt, const TnAttachReply *head, const 
 	const char *object = spec->name ? spec->name : spec->from_path;
 	const char *text = reply_text(reply, size);
 
+	if (text)
+		return tn_fail(-head->status, "%s", text);
 	return tn_fail(-head->status, "attach: %s: %s", object ? object : "new nest",
-		       text ? text : strerror(head->status));
+		       strerror(head->status));
 }
 
 /* Judges what came back. 0, or -errno, said. */

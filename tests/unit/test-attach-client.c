@@ -132,7 +132,7 @@ static void answer(int sock, Act act)
 	head.status = act == ACT_REFUSE ? EACCES : act == ACT_REFUSE_BARE ? EBUSY : 0;
 	tn_attach_begin_reply(&writer, buffer, &head);
 	if (act == ACT_REFUSE)
-		tn_attach_add_string(&writer, TN_RECORD_TEXT, "not yours\nat all");
+		tn_attach_add_string(&writer, TN_RECORD_TEXT, "nest: box: not yours\nat all");
 	for (size_t i = 0; act == ACT_POINTS && i < TN_ARRAY_LEN(states); i++)
 		tn_attach_add(&writer, TN_RECORD_POINT_STATE, &states[i], sizeof(states[i]));
 	size = tn_attach_end(&writer);
@@ -365,7 +365,7 @@ static void wrong_answers(void **state)
 		int result;
 		const char *said;
 	} cases[] = {
-		{{ACT_REFUSE}, -EACCES, "tmpnest: attach: box: not yours\\x0aat all\n"},
+		{{ACT_REFUSE}, -EACCES, "tmpnest: nest: box: not yours\\x0aat all\n"},
 		{{ACT_REFUSE_BARE}, -EBUSY, "tmpnest: attach: box: "},
 		{{ACT_NO_FD}, -EPROTO, "0 descriptors"},
 		{{ACT_TWO_FDS}, -EPROTO, "2 descriptors"},
