@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "scratch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+bool tn_scratch_new(TnScratch *ret, const char *base)
+{
+	char cwd[200];
+
+	if (!base)
+		base = getcwd(cwd, sizeof(cwd));
+	if (!base)
+		return false;
+	snprintf(ret->path, sizeof(ret->path), "%s/tn-test-XXXXXX", base);
+	if (!mkdtemp(ret->path)) {
+		fprintf(stderr, "%s: %s\n", ret->path, strerror(errno));
+		return false;
+	}
+	ret->dir = open(ret->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return ret->dir >= 0;
+}
+
+static int open_up(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)ftw;
+	if (type == FTW_D || type == FTW_DNR)
+		chmod(path, 0700);
+	return 0;
+}
+
+static int delete_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void tn_scratch_remove(TnScratch *scratch)
+{
+	nftw(scratch->path, open_up, 32, FTW_PHYS);
+	nftw(scratch->path, delete_one, 32, FTW_PHYS | FTW_DEPTH);
+	close(scratch->dir);
+}
+
+const char *tn_scratch_tmpfs(void)
+{
+	static const char *const places[] = {"/dev/shm", "/run"};
+	struct statfs fs;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (statfs(places[i], &fs) == 0 && fs.f_type == TMPFS_MAGIC &&
+		    access(places[i], W_OK) == 0)
+			return places[i];
+	}
+	return NULL;
+}
+
+size_t tn_count_fds(void)
+{
+	DIR *stream = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	if (!stream)
+		return 0;
+	while (readdir(stream))
+		n++;
+	closedir(stream);
+	return n;
+}
+
+uint64_t tn_dice(TnDice *dice, uint64_t sides)
+{
+	uint64_t z = dice->state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+	return (z ^ z >> 31) % sides;
+}
+
+uint64_t tn_test_seed(void)
+{
+	const char *text = getenv("TN_TEST_SEED");
+	uint64_t seed = 0;
+
+	if (text)
+		seed = strtoull(text, NULL, 0);
+	else if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		abort();
+	printf("TN_TEST_SEED=%" PRIu64 "\n", seed);
+	fflush(stdout);
+	return seed;
+}
