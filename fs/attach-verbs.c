@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "attach-verbs.h"
 
-#include "attach-points.h"
+#include "from-name.h"
 #include "log.h"
 #include "macros.h"
 #include "nest.h"
@@ -24,11 +24,6 @@ typedef struct TnRecent {
 	uint64_t nest_id, attachment_id;
 } TnRecent;
 
-typedef struct TnPoint {
-	TnMountPointKind kind;
-	const char *path;
-} TnPoint;
-
 struct TnAttachVerbs {
 	const TnWorkerEnv *env;
 	TnRegistry *registry;
@@ -38,8 +33,9 @@ struct TnAttachVerbs {
 	/* the records of the request in work; strings lie in its message */
 	const char *deny[TN_ATTACH_RULES_MAX];
 	const char *read_only[TN_ATTACH_RULES_MAX];
-	TnPoint points[TN_ATTACH_RULES_MAX];
+	TnMountPoint points[TN_ATTACH_RULES_MAX];
 	size_t n_points;
+	char from_name[TN_NAME_MAX + 1];
 };
 
 TnAttachVerbs *tn_attach_verbs_new(const TnWorkerEnv *env, TnRegistry *registry)
@@ -94,48 +90,27 @@ static bool add_denied(const char *pattern, bool deny, bool built_in, void *data
 	return true;
 }
 
-static bool copy_rule(const char *pattern, bool deny, bool built_in, void *data)
+/* Registers the announced mount points with call's attachment, and says what becomes of each. */
+static int add_points(TnAttachVerbs *verbs, TnAttachCall *call, TnAttachWriter *writer)
 {
-	/* A rule that cannot be added shows as NULL. */
-	TnPolicy **policy = data;
+	size_t done = 0;
+	int r = tn_nest_pin(call->nest, call->attachment_id, verbs->points, verbs->n_points, &done);
 
-	if (!built_in && tn_policy_add(*policy, pattern, deny) < 0) {
-		tn_policy_free(*policy);
-		*policy = NULL;
-		return false;
+	if (r == -EROFS)
+		return tn_why(call->text, sizeof(call->text), r,
+			      "mount point: %.300s: missing, and the nest is frozen (thaw it)",
+			      verbs->points[done].path);
+	if (r < 0)
+		return tn_why(call->text, sizeof(call->text), r == -EINVAL ? -EPROTO : r,
+			      "mount point: %.300s: %s",
+			      done < verbs->n_points ? verbs->points[done].path : "all",
+			      r == -EINVAL ? "not a path below /tmp or /var/tmp" : strerror(-r));
+	for (size_t i = 0; i < verbs->n_points; i++) {
+		uint32_t state = verbs->points[i].state;
+
+		tn_attach_add(writer, TN_RECORD_POINT_STATE, &state, sizeof(state));
 	}
-	return true;
-}
-
-/*
- * What becomes of each announced mount point. Only the rules decide here: a nest cannot
- * hold pins yet. When it can, this is where each point that is not denied is registered
- * with call's attachment, and where a refusal of the nest becomes the reply's status.
- */
-static int add_point_states(const TnAttachVerbs *verbs, TnAttachCall *call, TnAttachWriter *writer)
-{
-	TnPolicy *policy = verbs->n_points > 0 ? tn_policy_new() : NULL;
-	int r = 0;
-
-	if (verbs->n_points == 0)
-		return 0;
-	if (policy)
-		tn_nest_each_rule(call->nest, copy_rule, &policy);
-	if (!policy)
-		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < verbs->n_points; i++) {
-		int state = tn_attach_point_state(policy, verbs->points[i].path);
-		uint32_t value = (uint32_t)state;
-
-		if (state < 0)
-			r = tn_why(call->text, sizeof(call->text), state,
-				   "mount point: %.300s: not a path below /tmp or /var/tmp",
-				   verbs->points[i].path);
-		else
-			tn_attach_add(writer, TN_RECORD_POINT_STATE, &value, sizeof(value));
-	}
-	tn_policy_free(policy);
-	return r;
+	return 0;
 }
 
 /* The reply of an attachment, with its rules and mount points. 0 or -errno. */
@@ -147,7 +122,7 @@ static int compose(TnAttachVerbs *verbs, TnAttachCall *call, const TnAttachReply
 	tn_attach_begin_reply(&writer, call->reply, head);
 	if (call->nest) {
 		tn_nest_each_rule(call->nest, add_denied, &writer);
-		r = add_point_states(verbs, call, &writer);
+		r = verbs->n_points > 0 ? add_points(verbs, call, &writer) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -233,6 +208,20 @@ static void undo_first_attempt(TnAttachVerbs *verbs, TnRecent *first, bool *ret_
 
 /* Verbs */
 
+/* A nest named after a directory: the name follows from what the descriptor shows. */
+static void read_from(TnAttachVerbs *verbs, const TnAttachCall *call,
+		      const TnAttachRecord *record, TnNestSpec *spec)
+{
+	TnAttachFrom from;
+
+	spec->from_path = tn_attach_from(record, &from);
+	spec->from_fd = call->from;
+	spec->from_dev = from.dev;
+	spec->from_ino = from.ino;
+	tn_from_name(spec->from_path, from.dev, from.ino, verbs->from_name);
+	spec->name = verbs->from_name;
+}
+
 static void read_records(TnAttachVerbs *verbs, const TnAttachCall *call,
 			 const TnAttachRequest *request, TnNestSpec *ret)
 {
@@ -240,6 +229,7 @@ static void read_records(TnAttachVerbs *verbs, const TnAttachCall *call,
 	size_t offset = 0;
 
 	*ret = (TnNestSpec){
+		.from_fd = -1,
 		.uid = call->peer.uid,
 		.gid = call->peer.gid,
 		.keep = request->flags & TN_ATTACH_KEEP,
@@ -261,9 +251,11 @@ static void read_records(TnAttachVerbs *verbs, const TnAttachCall *call,
 		} else if (record.type == TN_RECORD_READ_ONLY) {
 			verbs->read_only[ret->n_read_only++] = record.data;
 		} else if (record.type == TN_RECORD_MOUNT_POINT) {
-			TnPoint *point = &verbs->points[verbs->n_points++];
+			TnMountPoint *point = &verbs->points[verbs->n_points++];
 
 			point->path = tn_attach_mount_point(&record, &point->kind);
+		} else if (record.type == TN_RECORD_FROM) {
+			read_from(verbs, call, &record, ret);
 		}
 	}
 }
@@ -290,6 +282,13 @@ static int find_or_create(TnAttachVerbs *verbs, TnAttachCall *call, const TnNest
 	TnNest *nest = spec->name ? tn_registry_find(verbs->registry, spec->uid, spec->name) : NULL;
 	int r = 0;
 
+	/* Eight digits are no proof: another directory may give the same name. */
+	if (nest && !tn_nest_is_from(nest, spec)) {
+		tn_nest_unref(nest);
+		return tn_why(call->text, sizeof(call->text), -EEXIST,
+			      "nest: %s: exists already, for something else (evict it)",
+			      spec->name);
+	}
 	*ret_created = !nest;
 	if (!nest)
 		r = create_nest(verbs, call, spec, &nest);
@@ -433,15 +432,36 @@ static int take_descriptors(TnAttachCall *call, const TnAttachRequest *request)
 		return tn_why(call->text, sizeof(call->text), -EPROTO,
 			      "request: %zu descriptors came, %zu belong to it", call->n_fds,
 			      expected);
-	if (from)
-		return tn_why(call->text, sizeof(call->text), -ENOTSUP,
-			      "request: this daemon does not name nests after directories");
-	if (!lease)
-		return 0;
-	r = check_lease(call->fds[1], call->text, sizeof(call->text));
-	if (r == 0)
+	if (lease) {
+		r = check_lease(call->fds[1], call->text, sizeof(call->text));
+		if (r < 0)
+			return r;
 		call->lease = tn_steal_fd(&call->fds[1]);
-	return r;
+	}
+	if (from)
+		call->from = tn_steal_fd(&call->fds[1 + lease]);
+	return 0;
+}
+
+/* The descriptor must be the directory that the record names: nobody ends another's nest. */
+static int check_from(TnAttachCall *call)
+{
+	TnAttachRecord record;
+	TnAttachFrom from = {0};
+	size_t offset = 0;
+	struct stat st;
+
+	if (call->from < 0)
+		return 0;
+	while (tn_attach_next(call->message, call->size, false, &offset, &record)) {
+		if (record.type == TN_RECORD_FROM)
+			tn_attach_from(&record, &from);
+	}
+	if (fstat(call->from, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_dev != from.dev ||
+	    st.st_ino != from.ino)
+		return tn_why(call->text, sizeof(call->text), -EPROTO,
+			      "request: the descriptor is not the directory it names");
+	return 0;
 }
 
 static int check_form(TnAttachCall *call, TnAttachRequest *ret)
@@ -467,7 +487,8 @@ static int check_and_do(TnAttachVerbs *verbs, TnAttachCall *call)
 		return r;
 	r = tn_peer_check(verbs->env, call->sock, &call->peer, call->fds[0], call->text,
 			  sizeof(call->text));
-	if (r < 0 || (r = take_descriptors(call, &request)) < 0)
+	if (r < 0 || (r = take_descriptors(call, &request)) < 0 ||
+	    (r = check_from(call)) < 0)
 		return r;
 	switch (request.verb) {
 	case TN_ATTACH_ATTACH:
@@ -490,6 +511,7 @@ void tn_attach_answer(TnAttachVerbs *verbs, TnAttachCall *call)
 	call->mount = -1;
 	call->nest = NULL;
 	call->lease = -1;
+	call->from = -1;
 	r = check_and_do(verbs, call);
 	if (r < 0 && !call->text[0])
 		snprintf(call->text, sizeof(call->text), "request: %s", strerror(-r));
@@ -511,6 +533,7 @@ void tn_attach_call_clear(TnAttachCall *call)
 {
 	tn_close(&call->mount);
 	tn_close(&call->lease);
+	tn_close(&call->from);
 	for (size_t i = 0; i < TN_SCM_MAX_FDS; i++)
 		tn_close(&call->fds[i]);
 	tn_nest_unref(call->nest);

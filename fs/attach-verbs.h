@@ -31,6 +31,7 @@ typedef struct TnAttachCall {
 	uint64_t attachment_id; /* likewise */
 	bool ephemeral;         /* the nest was made for this attachment alone */
 	int lease;              /* taken out of fds, or -1 */
+	int from;               /* likewise: the directory that the nest is named after */
 } TnAttachCall;
 
 /* env and registry are borrowed. NULL when out of memory. */

@@ -205,6 +205,7 @@ static bool serve_socket(TnAttachServer *server, int sock, const TnPeer *peer)
 		.reply = server->reply,
 		.mount = -1,
 		.lease = -1,
+		.from = -1,
 	};
 	ssize_t n =
 		tn_scm_recv(sock, server->message, sizeof(server->message), call.fds, &call.n_fds);
@@ -277,7 +278,8 @@ static int keep_connection(TnAttachServer *server, int *sock, const TnPeer *peer
 static void turn_away(TnAttachServer *server, int sock, const TnPeer *peer)
 {
 	TnAttachCall call = {
-		.sock = sock, .peer = *peer, .reply = server->reply, .mount = -1, .lease = -1};
+		.sock = sock, .peer = *peer, .reply = server->reply, .mount = -1, .lease = -1,
+		.from = -1};
 
 	for (size_t i = 0; i < TN_SCM_MAX_FDS; i++)
 		call.fds[i] = -1;

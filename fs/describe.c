@@ -25,6 +25,7 @@ void tn_boot_id(char ret[TN_BOOT_ID_MAX])
 
 void tn_description_clear(TnDescription *description)
 {
+	free(description->from.path);
 	tn_policy_free(description->policy);
 	*description = (TnDescription){0};
 }
@@ -58,6 +59,9 @@ static void write_description(FILE *out, TnNest *nest)
 	fprintf(out, "idle-ttl %" PRIu64 "\n", nest->idle_ttl);
 	fprintf(out, "created %" PRId64 "\n", nest->created_ns);
 	fprintf(out, "boot %s\n", boot_id);
+	if (nest->from.path)
+		fprintf(out, "from %" PRIu64 " %" PRIu64 " %d %s\n", nest->from.dev,
+			nest->from.ino, nest->from.visible, nest->from.path);
 	tn_policy_each(nest->policy, write_rule, out);
 }
 
@@ -110,6 +114,19 @@ static bool parse_text(const char *text, char *ret, size_t size)
 	return true;
 }
 
+/* "DEV INO VISIBLE PATH". False: it is not. */
+static bool parse_from(const char *text, TnFrom *ret)
+{
+	int visible, at = 0;
+
+	if (ret->path || sscanf(text, "%" SCNu64 " %" SCNu64 " %d %n", &ret->dev, &ret->ino,
+				&visible, &at) != 3 || at == 0 || text[at] != '/')
+		return false;
+	ret->visible = visible;
+	ret->path = strdup(text + at);
+	return ret->path != NULL;
+}
+
 /* One line; a key that this version does not know is passed over. False: a bad value. */
 static bool parse_line(const char *key, const char *value, TnDescription *ret)
 {
@@ -118,6 +135,8 @@ static bool parse_line(const char *key, const char *value, TnDescription *ret)
 
 	if (strcmp(key, "name") == 0)
 		return tn_name_is_valid(value) && parse_text(value, ret->name, sizeof(ret->name));
+	if (strcmp(key, "from") == 0)
+		return parse_from(value, &ret->from);
 	if (strcmp(key, "store") == 0)
 		return parse_store(value, &ret->store);
 	if (strcmp(key, "boot") == 0)
@@ -153,7 +172,7 @@ static bool parse_line(const char *key, const char *value, TnDescription *ret)
 
 int tn_describe_parse(char *text, TnDescription *ret)
 {
-	TnDescription description = {.policy = tn_policy_new()};
+	TnDescription description = {.from = {.fd = -1}, .policy = tn_policy_new()};
 	char *line = strsep(&text, "\n");
 	bool good = line && strcmp(line, FIRST_LINE) == 0;
 

@@ -19,6 +19,7 @@ typedef struct TnDescription {
 	uint64_t bytes, inodes, ttl, idle_ttl;
 	int64_t created_ns;
 	char boot_id[TN_BOOT_ID_MAX];
+	TnFrom from;      /* owned; no descriptor */
 	TnPolicy *policy; /* owned */
 } TnDescription;
 

@@ -16,6 +16,7 @@
 #include "fdcache.h"
 #include "nest.h"
 #include "node.h"
+#include "pins.h"
 #include "policy.h"
 #include "quota.h"
 #include "store.h"
@@ -27,7 +28,17 @@
 typedef struct TnLiveAttachment {
 	uint64_t id;
 	struct TnLiveAttachment *next;
+	TnPin **pins;
+	size_t n_pins;
 } TnLiveAttachment;
+
+/* The directory that a nest is named after (TnNestSpec); gone means the nest's end. */
+typedef struct TnFrom {
+	int fd;       /* O_PATH while the daemon lives that was given it, else -1 */
+	char *path;   /* NULL: named after nothing */
+	uint64_t dev, ino;
+	bool visible; /* the daemon sees it by this path, so after a restart the path decides */
+} TnFrom;
 
 struct TnNest {
 	_Atomic unsigned refs;
@@ -39,6 +50,8 @@ struct TnNest {
 	bool many_owners; /* files get the ids of the process that makes them */
 	uint64_t ttl, idle_ttl;
 	int64_t created_ns;
+	TnFrom from;
+
 	TnKeeperLink *keeper;      /* borrowed from the registry, which outlives the nest */
 	TnServe *serve;            /* likewise */
 	TnFdCache *dirs, *files;   /* likewise; shared by all nests */
@@ -59,6 +72,7 @@ struct TnNest {
 	pthread_mutex_t node_locks[TN_NODE_LOCKS];
 	pthread_mutex_t table_lock;
 	TnNodeTable *table;
+	TnPinSet pins; /* guarded by table_lock */
 	uint64_t root_ino;
 
 	/* A refused reservation waits a moment here for the FORGET of deleted files. */
@@ -72,7 +86,7 @@ struct TnNest {
 };
 
 /*
- * A nest around an open store; takes home, store and policy on success. 0 or -errno. The
+ * A nest around an open store; takes from, home, store and policy on success. 0 or -errno. The
  * account starts with the limits and no use.
  */
 typedef struct TnNestParts {
@@ -85,6 +99,7 @@ typedef struct TnNestParts {
 	bool ephemeral, keep, durable;
 	uint64_t bytes, inodes, ttl, idle_ttl;
 	int64_t created_ns;
+	TnFrom from;
 	TnFdCache *dirs, *files;
 	int home;
 	TnStore store;

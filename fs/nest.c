@@ -5,6 +5,7 @@
 #include "dispatch.h"
 #include "log.h"
 #include "macros.h"
+#include "nest-pins.h"
 #include "ops.h"
 #include "recount.h"
 #include "registry-private.h"
@@ -49,6 +50,8 @@ static void nest_free(TnNest *nest)
 	tn_policy_free(nest->policy);
 	tn_store_clear(&nest->store);
 	tn_close(&nest->home);
+	tn_close(&nest->from.fd);
+	free(nest->from.path);
 	free(nest);
 }
 
@@ -72,6 +75,7 @@ static void take_parts(TnNest *nest, const TnNestParts *parts)
 	nest->dirs = parts->dirs;
 	nest->files = parts->files;
 	nest->device = -1;
+	nest->from.fd = -1;
 	nest->home = -1;
 	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1};
 }
@@ -96,6 +100,7 @@ int tn_nest_new(TnNest **ret, const TnNestParts *parts)
 		return r;
 	}
 	nest->root_ino = root.st_ino;
+	nest->from = parts->from;
 	nest->home = parts->home;
 	nest->store = parts->store;
 	nest->policy = parts->policy;
@@ -129,6 +134,17 @@ uid_t tn_nest_owner(const TnNest *nest)
 	return nest->uid;
 }
 
+bool tn_nest_is_from(const TnNest *nest, const TnNestSpec *spec)
+{
+	const TnFrom *from = &nest->from;
+
+	/* Who gives the plain name of such a nest means it. */
+	if (!spec->from_path)
+		return true;
+	return from->path && from->dev == spec->from_dev && from->ino == spec->from_ino &&
+	       strcmp(from->path, spec->from_path) == 0;
+}
+
 /* --- the superblock -------------------------------------------------------------------------- */
 
 void tn_nest_ended(TnNest *nest)
@@ -144,6 +160,7 @@ static void drop_attachments(TnNest *nest)
 		TnLiveAttachment *attachment = nest->attachments;
 
 		nest->attachments = attachment->next;
+		tn_nest_release_pins(nest, attachment);
 		free(attachment);
 	}
 	nest->n_attachments = 0;
@@ -280,6 +297,7 @@ void tn_nest_detach(TnNest *nest, uint64_t attachment_id)
 
 		if (attachment->id == attachment_id) {
 			*at = attachment->next;
+			tn_nest_release_pins(nest, attachment);
 			free(attachment);
 			nest->n_attachments--;
 			break;
@@ -385,6 +403,7 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 		.ttl = nest->ttl,
 		.idle_ttl = nest->idle_ttl,
 		.created_ns = nest->created_ns,
+		.from = nest->from.path,
 	};
 	pthread_mutex_unlock(&nest->life);
 	strcpy(ret->name, nest->name);

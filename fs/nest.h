@@ -21,6 +21,8 @@ void tn_nest_unref(TnNest *nest); /* takes NULL */
 
 uint64_t tn_nest_id(const TnNest *nest);
 uid_t tn_nest_owner(const TnNest *nest);
+/* False when spec names the nest after a directory, and this one is not named after that. */
+bool tn_nest_is_from(const TnNest *nest, const TnNestSpec *spec);
 
 /*
  * One more mount for one more sandbox; makes a new superblock when none lives.
@@ -28,6 +30,21 @@ uid_t tn_nest_owner(const TnNest *nest);
  * before, or the keeper's error.
  */
 int tn_nest_attach(TnNest *nest, TnAttachment *ret);
+
+/* A place below /tmp or /var/tmp where the sandbox will mount something. */
+typedef struct TnMountPoint {
+	TnMountPointKind kind;
+	const char *path;        /* "/tmp/x", "/private/tmp/x", "/var/tmp/x", or "x" below /tmp */
+	TnMountPointState state; /* out: what the rules make of it */
+} TnMountPoint;
+
+/*
+ * Registers the mount points of an attachment before its sandbox makes them. 0, -EINVAL (a
+ * path that is no such place), -EROFS (frozen, and one is missing), -ENOENT or -ENOMEM;
+ * *ret_done says how many were registered before the one that failed.
+ */
+int tn_nest_pin(TnNest *nest, uint64_t attachment_id, TnMountPoint *points, size_t n,
+		size_t *ret_done);
 
 /*
  * The attachment's lease ended (or its reply could not be delivered). Unknown and

@@ -10,6 +10,7 @@
 #include "ops.h"
 
 #include "macros.h"
+#include "nest-pins.h"
 #include "sys.h"
 
 #include <dirent.h>
@@ -172,6 +173,8 @@ static void settle_shrunk(TnNest *nest, const Entry *entry)
 	pthread_mutex_t *lock = tn_nest_node_lock(nest, entry->parent);
 	TnNode *parent = tn_node_at(nest->table, entry->parent);
 
+	if (entry->parent == 0)
+		return;
 	pthread_mutex_lock(lock);
 	if (parent->pages > 0)
 		tn_charge_directory(nest, parent, entry->dir.fd);
@@ -211,6 +214,8 @@ static int remove_name(TnRequest *request, bool directory)
 	TnNest *nest = request->nest;
 	int r = tn_check_old_name(nest, request->node, request->name);
 
+	if (r == 0)
+		r = tn_check_pinned(nest, request->node, request->name, false);
 	if (r < 0)
 		return r;
 	pthread_rwlock_wrlock(&nest->tree);
@@ -233,6 +238,25 @@ int tn_op_unlink(TnRequest *request)
 int tn_op_rmdir(TnRequest *request)
 {
 	return remove_name(request, true);
+}
+
+int tn_remove_if_empty(TnNest *nest, int dir, const char *name, uint64_t *ret_parent)
+{
+	/* The directory may be one that the kernel does not know: then there is no node. */
+	Entry entry = {.name = name, .dir = {.fd = dir}};
+	struct stat parent;
+
+	if (fstat(dir, &parent) < 0 || fstatat(dir, name, &entry.st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!S_ISDIR(entry.st.st_mode) &&
+	    (!S_ISREG(entry.st.st_mode) || entry.st.st_size > 0 || entry.st.st_nlink > 1))
+		return -ENOTEMPTY;
+	pthread_mutex_lock(&nest->table_lock);
+	entry.node = tn_node_by_ino(nest->table, entry.st.st_ino);
+	entry.parent = tn_node_by_ino(nest->table, parent.st_ino);
+	*ret_parent = entry.parent ? tn_node_at(nest->table, entry.parent)->id : 0;
+	pthread_mutex_unlock(&nest->table_lock);
+	return remove_entry(nest, &entry);
 }
 
 /* --- RENAME ------------------------------------------------------------------------------ */
@@ -460,6 +484,11 @@ static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
 		return r;
 	if (from_subtree != to_subtree)
 		return -EXDEV;
+	r = tn_check_pinned(nest, request->node, request->name, true);
+	if (r == 0)
+		r = tn_check_pinned(nest, to_parent, request->name2, flags & RENAME_EXCHANGE);
+	if (r < 0)
+		return r;
 	pthread_rwlock_wrlock(&nest->tree);
 	r = load_both(nest, &from, &to, request, to_parent);
 	if (r == 0 && (!from.exists || (!to.exists && (flags & RENAME_EXCHANGE))))

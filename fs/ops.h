@@ -54,6 +54,13 @@ int tn_op_getxattr(TnRequest *request);
 int tn_op_listxattr(TnRequest *request);
 int tn_op_removexattr(TnRequest *request);
 
+/*
+ * Removes dir/name when it is an empty directory or an empty file with no other name; the
+ * caller holds the tree lock for writing and tells the kernel. *ret_parent: node id of dir,
+ * or 0 when the kernel does not know it. 0, -ENOTEMPTY, or another -errno.
+ */
+int tn_remove_if_empty(TnNest *nest, int dir, const char *name, uint64_t *ret_parent);
+
 /* --- shared (ops-common.c) --- */
 
 /* Room for the reply's payload, zeroed; sets reply_size. */

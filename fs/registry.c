@@ -237,6 +237,13 @@ static uint64_t or_default(uint64_t value, uint64_t otherwise)
 	return value ? value : otherwise;
 }
 
+static void clear_from(TnFrom *from)
+{
+	tn_close(&from->fd);
+	free(from->path);
+	*from = (TnFrom){.fd = -1};
+}
+
 static void fill_parts(TnRegistry *registry, const TnNestSpec *spec, const char *name,
                        TnNestParts *ret)
 {
@@ -257,9 +264,47 @@ static void fill_parts(TnRegistry *registry, const TnNestSpec *spec, const char 
 		.created_ns = tn_now(),
 		.dirs = registry->dirs,
 		.files = registry->files,
+		.from = {.fd = -1},
 		.home = -1,
 		.store = {.data = -1, .orphans = -1, .mount = -1},
 	};
+}
+
+/* Keeps what the nest is named after. 0 or -errno, nothing to clear then. */
+static int keep_from(const TnNestSpec *spec, TnFrom *ret)
+{
+	struct stat st;
+
+	if (spec->from_fd < 0 || !spec->from_path)
+		return 0;
+	*ret = (TnFrom){
+		.fd = fcntl(spec->from_fd, F_DUPFD_CLOEXEC, 3),
+		.path = strdup(spec->from_path),
+		.dev = spec->from_dev,
+		.ino = spec->from_ino,
+		.visible = stat(spec->from_path, &st) == 0 && st.st_dev == spec->from_dev &&
+			   st.st_ino == spec->from_ino,
+	};
+	if (ret->fd >= 0 && ret->path)
+		return 0;
+	clear_from(ret);
+	return -ENOMEM;
+}
+
+/* The directory is gone: by its own link count, or after a restart by its path. */
+static bool has_lost_its_origin(const TnFrom *from)
+{
+	struct stat st;
+
+	if (!from->path)
+		return false;
+	if (from->fd >= 0)
+		return fstat(from->fd, &st) == 0 && st.st_nlink == 0;
+	if (!from->visible)
+		return false;
+	if (lstat(from->path, &st) < 0)
+		return errno == ENOENT;
+	return st.st_dev != from->dev || st.st_ino != from->ino;
 }
 
 /* Everything but the list. Takes parts->policy on success. */
@@ -268,9 +313,14 @@ static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts 
 {
 	int r;
 
+	r = keep_from(spec, &parts->from);
+	if (r < 0)
+		return r;
 	parts->home = make_home(registry, parts->id);
-	if (parts->home < 0)
+	if (parts->home < 0) {
+		clear_from(&parts->from);
 		return parts->home;
+	}
 	r = open_store(registry, spec, parts);
 	if (r == 0)
 		r = tn_nest_new(ret, parts);
@@ -283,6 +333,7 @@ static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts 
 		(*ret)->policy = NULL; /* stays the caller's */
 		tn_nest_unref(*ret);
 	} else {
+		clear_from(&parts->from);
 		tn_store_clear(&parts->store);
 		tn_close(&parts->home);
 	}
@@ -304,6 +355,10 @@ static int check_spec(TnRegistry *registry, const TnNestSpec *spec, char *why, s
 	}
 	if (spec->durable && kind == TN_STORE_MEMORY) {
 		snprintf(why, why_size, "a memory store cannot be durable (use --store dir)");
+		return -EINVAL;
+	}
+	if (spec->from_path && has_control_bytes(spec->from_path)) {
+		snprintf(why, why_size, "the directory it is named after has a strange name");
 		return -EINVAL;
 	}
 	if (spec->name && find(registry, spec->uid, spec->name)) {
@@ -417,6 +472,8 @@ static void patrol_nest(TnRegistry *registry, TnNest *nest, int64_t now)
 
 	if (generation && tn_nest_end_superblock(nest, generation) && nest->ephemeral && !nest->keep)
 		tn_registry_evict(registry, nest, true, NULL);
+	else if (has_lost_its_origin(&nest->from))
+		tn_registry_evict(registry, nest, true, NULL);
 	else if (has_expired(nest, now))
 		tn_registry_evict(registry, nest, false, NULL);
 }
@@ -489,6 +546,7 @@ static int restore(TnRegistry *registry, int home, TnDescription *description, T
 {
 	TnNestSpec spec = {
 		.name = description->name,
+		.from_fd = -1,
 		.uid = description->uid,
 		.gid = description->gid,
 		.keep = description->keep,
@@ -506,6 +564,7 @@ static int restore(TnRegistry *registry, int home, TnDescription *description, T
 	parts.id = description->id;
 	parts.created_ns = description->created_ns;
 	parts.home = home;
+	parts.from = description->from;
 	parts.policy = description->policy;
 	r = tn_store_open(&parts.store, description->store, home, spec.uid, spec.gid);
 	if (r == 0)
@@ -517,6 +576,7 @@ static int restore(TnRegistry *registry, int home, TnDescription *description, T
 		return r;
 	}
 	description->policy = NULL;
+	description->from.path = NULL;
 	tn_quota_charge((*ret)->account, usage.bytes, usage.inodes);
 	atomic_store(&(*ret)->arena.header->xattr_bytes, usage.xattr_bytes);
 	(*ret)->ephemeral = description->ephemeral;

@@ -37,6 +37,10 @@ typedef struct TnNestSpec {
 	bool keep, durable;
 	uint64_t bytes, inodes, ttl, idle_ttl; /* 0 = default, TN_UNLIMITED = none */
 	TnStoreKind store;
+	/* The directory the nest is named after: it is evicted when that is gone. */
+	int from_fd; /* O_PATH, borrowed; -1: none */
+	const char *from_path;
+	uint64_t from_dev, from_ino;
 	const char *const *deny; /* patterns besides the built-in one */
 	size_t n_deny;
 	const char *const *read_only;
@@ -62,6 +66,7 @@ typedef struct TnNestInfo {
 	uint32_t attachments; /* running sandboxes */
 	uint64_t bytes_used, bytes_limit, inodes_used, inodes_limit;
 	uint64_t ttl, idle_ttl; /* seconds or TN_UNLIMITED */
+	const char *from;       /* directory it is named after, or NULL; valid as long as the nest */
 	uint64_t denied_total, quota_hits_total, requests_total;
 	uint64_t nodes_cached;  /* inodes that the kernel holds a reference on */
 	int64_t created_ns, last_used_ns; /* CLOCK_REALTIME */

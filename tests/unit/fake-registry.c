@@ -3,6 +3,8 @@
 
 #include "macros.h"
 #include "nest.h"
+#include "pins.h"
+#include "policy.h"
 #include "serve.h"
 #include "sys.h"
 
@@ -102,6 +104,48 @@ void tn_nest_each_rule(TnNest *nest, TnRuleVisit visit, void *data)
 	for (unsigned i = 0; i < tn_fake.huge_rules; i++)
 		if (!visit(huge, true, false, data))
 			return;
+}
+
+static bool add_rule(const char *pattern, bool deny, bool built_in, void *data)
+{
+	return built_in || tn_policy_add(data, pattern, deny) == 0;
+}
+
+/* Judges by the rules as the real one does, and registers nothing. */
+int tn_nest_pin(TnNest *nest, uint64_t attachment_id, TnMountPoint *points, size_t n,
+		size_t *ret_done)
+{
+	TnPolicy *policy = tn_policy_new();
+	int r = policy ? 0 : -ENOMEM;
+
+	if (policy)
+		tn_nest_each_rule(nest, add_rule, policy);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		TnPin *pin;
+
+		*ret_done = i;
+		r = tn_pin_new(&pin, points[i].kind, points[i].path);
+		if (r < 0)
+			break;
+		switch (tn_policy_match(policy, pin->subtree, pin->components, pin->n)) {
+		case TN_DENIED:
+			points[i].state = TN_POINT_DENIED;
+			break;
+		case TN_READ_ONLY:
+			points[i].state = TN_POINT_READ_ONLY;
+			break;
+		default:
+			points[i].state = TN_POINT_PINNED;
+		}
+		tn_pin_free(pin);
+	}
+	tn_policy_free(policy);
+	return r;
+}
+
+bool tn_nest_is_from(const TnNest *nest, const TnNestSpec *spec)
+{
+	return true;
 }
 
 int tn_registry_new(TnRegistry **ret, const TnRegistryConfig *config)

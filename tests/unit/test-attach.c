@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The attach server on a real socket, with a registry that only counts. */
-#include "attach-points.h"
 #include "attach.h"
 #include "fake-registry.h"
 #include "lease-names.h"
@@ -565,39 +564,6 @@ static void test_mount_points(void **state)
 	assert_int_equal(n, TN_ARRAY_LEN(cases));
 }
 
-static void test_point_paths(void **state)
-{
-	static const struct {
-		const char *path;
-		int expected;
-	} cases[] = {
-		{"/tmp/claude", TN_POINT_DENIED},
-		{"//tmp//claude/", TN_POINT_DENIED},
-		{"/private/tmp/claude", TN_POINT_DENIED},
-		{"claude", TN_POINT_DENIED},
-		{"/claude/below", TN_POINT_DENIED},
-		{"/tmp/./claude", TN_POINT_DENIED},
-		{"/tmp/claudette", TN_POINT_PINNED},
-		{"/tmp/x/claude", TN_POINT_PINNED},
-		{"/var/tmp/claude", TN_POINT_PINNED},
-		{"/tmpclaude", TN_POINT_PINNED},
-		{"/tmp/x/../claude", -EPROTO},
-		{"/tmp/..", -EPROTO},
-		{"/tmp", -EPROTO},
-		{"/tmp/", -EPROTO},
-		{"/var/tmp/.", -EPROTO},
-		{"", -EPROTO},
-		{"/", -EPROTO},
-	};
-	TnPolicy *policy = tn_policy_new();
-
-	for (size_t i = 0; i < TN_ARRAY_LEN(cases); i++)
-		if (tn_attach_point_state(policy, cases[i].path) != cases[i].expected)
-			fail_msg("%s: %d", cases[i].path,
-				 tn_attach_point_state(policy, cases[i].path));
-	tn_policy_free(policy);
-}
-
 static void test_bad_mount_point_makes_nothing(void **state)
 {
 	TnAttachRequest head = {.verb = TN_ATTACH_ATTACH, .flags = TN_ATTACH_EPHEMERAL};
@@ -755,20 +721,44 @@ static void test_more_descriptors_than_fit(void **state)
 	assert_int_equal(tn_fake.created, 0);
 }
 
-static void test_directory_names_are_refused(void **state)
+/* A request for a nest named after "/", whose device and inode are given as they are, or not. */
+static size_t build_from(uint64_t dev, uint64_t ino)
 {
-	TN_AUTOFD dir = open("/", O_PATH | O_CLOEXEC);
 	TnAttachRequest head = {.verb = TN_ATTACH_ATTACH};
 	struct {
 		TnAttachFrom from;
 		char path[8];
-	} record = {.path = "/"};
+	} record = {.from = {.dev = dev, .ino = ino}, .path = "/"};
 	TnAttachWriter writer;
 
 	tn_attach_begin_request(&writer, request, &head);
 	tn_attach_add(&writer, TN_RECORD_FROM, &record, sizeof(record.from) + 2);
-	ask(*state, request, (size_t)tn_attach_end(&writer), dir);
-	assert_int_equal(answer.head.status, ENOTSUP);
+	return (size_t)tn_attach_end(&writer);
+}
+
+static void test_directory_names(void **state)
+{
+	TN_AUTOFD dir = open("/", O_PATH | O_CLOEXEC), other = open("/proc", O_PATH | O_CLOEXEC);
+	TN_AUTOFD file = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	struct stat st, file_st;
+
+	assert_int_equal(fstat(dir, &st), 0);
+	assert_int_equal(fstat(file, &file_st), 0);
+	ask(*state, request, build_from(st.st_dev, st.st_ino), other);
+	assert_int_equal(answer.head.status, EPROTO);
+	ask(*state, request, build_from(st.st_dev, st.st_ino + 1), dir);
+	assert_int_equal(answer.head.status, EPROTO);
+	ask(*state, request, build_from(file_st.st_dev, file_st.st_ino), file);
+	assert_int_equal(answer.head.status, EPROTO);
+	assert_int_equal(tn_fake.created, 0);
+	ask(*state, request, build_from(st.st_dev, st.st_ino), dir);
+	assert_int_equal(answer.head.status, 0);
+	tn_close(&answer.mount);
+	assert_int_equal(tn_fake.created, 1);
+	ask(*state, request, build_from(st.st_dev, st.st_ino), dir);
+	assert_int_equal(answer.head.status, 0);
+	tn_close(&answer.mount);
+	assert_int_equal(tn_fake.created, 1);
 }
 
 static void test_other_group_is_refused(void **state)
@@ -868,7 +858,6 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_reply_that_does_not_fit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_mount_points, set_up, tear_down),
-		cmocka_unit_test(test_point_paths),
 		cmocka_unit_test_setup_teardown(test_bad_mount_point_makes_nothing, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_damaged_fields, set_up, tear_down),
@@ -876,8 +865,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_every_truncation, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_descriptors, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_more_descriptors_than_fit, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_directory_names_are_refused, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(test_directory_names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_group_is_refused, set_up_stopped,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_connections_per_uid, set_up_system, tear_down),
