@@ -241,16 +241,10 @@ static gboolean send_call(TnClient *client, const char *interface, const char *m
 	return send_message(client, text, error);
 }
 
-static void append_array(JsonObject *whole, const char *key, JsonArray *more)
+static void append_array(JsonArray *whole, JsonArray *more)
 {
-	JsonArray *array = json_array_new();
-	JsonArray *parts[] = {json_object_get_array_member(whole, key), more};
-
-	for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
-		for (guint j = 0; j < json_array_get_length(parts[i]); j++)
-			json_array_add_element(array, json_array_dup_element(parts[i], j));
-	}
-	json_object_set_array_member(whole, key, array);
+	for (guint i = 0; i < json_array_get_length(more); i++)
+		json_array_add_element(whole, json_array_dup_element(more, i));
 }
 
 static void join(JsonObject *whole, JsonObject *part)
@@ -264,7 +258,7 @@ static void join(JsonObject *whole, JsonObject *part)
 		JsonNode *old = json_object_get_member(whole, key);
 
 		if (old != NULL && JSON_NODE_HOLDS_ARRAY(old) && JSON_NODE_HOLDS_ARRAY(value))
-			append_array(whole, key, json_node_get_array(value));
+			append_array(json_node_get_array(old), json_node_get_array(value));
 		else
 			json_object_set_member(whole, key, json_node_copy(value));
 	}
