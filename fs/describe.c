@@ -4,6 +4,7 @@
 #include "macros.h"
 #include "sys.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 
 #define FILE_NAME "nest"
 #define FIRST_LINE "tmpnest-nest 1"
+#define LAST_LINE "end" /* what was cut short might lack its last rules and look whole */
 #define SIZE_MOST (8UL * 1024 * 1024) /* 1,024 rules of the longest path, and more */
 
 void tn_boot_id(char ret[TN_BOOT_ID_MAX])
@@ -63,6 +65,7 @@ static void write_description(FILE *out, TnNest *nest)
 		fprintf(out, "from %" PRIu64 " %" PRIu64 " %d %s\n", nest->from.dev,
 			nest->from.ino, nest->from.visible, nest->from.path);
 	tn_policy_each(nest->policy, write_rule, out);
+	fprintf(out, LAST_LINE "\n");
 }
 
 int tn_describe_save(TnNest *nest)
@@ -86,9 +89,28 @@ static bool parse_number(const char *text, int base, uint64_t *ret)
 {
 	char *end;
 
+	if (!isxdigit((unsigned char)*text)) /* strtoull() takes spaces and signs */
+		return false;
 	errno = 0;
 	*ret = strtoull(text, &end, base);
-	return errno == 0 && end != text && *end == '\0' && *text != '-';
+	return errno == 0 && end != text && *end == '\0';
+}
+
+/* A uid or gid; the highest means "none" to chown(2). */
+static bool parse_owner(const char *text, uint32_t *ret)
+{
+	uint64_t number;
+
+	if (!parse_number(text, 10, &number) || number >= UINT32_MAX)
+		return false;
+	*ret = (uint32_t)number;
+	return true;
+}
+
+static bool parse_flag(const char *text, bool *ret)
+{
+	*ret = text[0] == '1';
+	return (text[0] == '0' || text[0] == '1') && text[1] == '\0';
 }
 
 static bool parse_store(const char *text, TnStoreKind *ret)
@@ -143,18 +165,20 @@ static bool parse_line(const char *key, const char *value, TnDescription *ret)
 		return parse_text(value, ret->boot_id, sizeof(ret->boot_id));
 	if (strcmp(key, "deny") == 0 || strcmp(key, "read-only") == 0)
 		return tn_policy_add(ret->policy, value, key[0] == 'd') == 0;
+	if (strcmp(key, "uid") == 0)
+		return parse_owner(value, &ret->uid);
+	if (strcmp(key, "gid") == 0)
+		return parse_owner(value, &ret->gid);
+	if (strcmp(key, "ephemeral") == 0)
+		return parse_flag(value, &ret->ephemeral);
+	if (strcmp(key, "keep") == 0)
+		return parse_flag(value, &ret->keep);
+	if (strcmp(key, "durable") == 0)
+		return parse_flag(value, &ret->durable);
+	if (number > INT64_MAX && strcmp(key, "created") == 0)
+		return false;
 	if (strcmp(key, "id") == 0)
 		ret->id = number;
-	else if (strcmp(key, "uid") == 0)
-		ret->uid = (uid_t)number;
-	else if (strcmp(key, "gid") == 0)
-		ret->gid = (gid_t)number;
-	else if (strcmp(key, "ephemeral") == 0)
-		ret->ephemeral = number;
-	else if (strcmp(key, "keep") == 0)
-		ret->keep = number;
-	else if (strcmp(key, "durable") == 0)
-		ret->durable = number;
 	else if (strcmp(key, "bytes") == 0)
 		ret->bytes = number;
 	else if (strcmp(key, "inodes") == 0)
@@ -178,7 +202,7 @@ int tn_describe_parse(char *text, TnDescription *ret)
 
 	if (!description.policy)
 		return -ENOMEM;
-	while (good && (line = strsep(&text, "\n")) && *line) {
+	while (good && (line = strsep(&text, "\n")) && strcmp(line, LAST_LINE) != 0) {
 		char *value = strchr(line, ' ');
 
 		if (value) {
@@ -188,8 +212,7 @@ int tn_describe_parse(char *text, TnDescription *ret)
 			good = false;
 		}
 	}
-	/* Cut short, it lacks one of these. */
-	if (!good || !description.id || !description.name[0] || !description.store ||
+	if (!good || !line || !description.id || !description.name[0] || !description.store ||
 	    !description.bytes || !description.inodes) {
 		tn_description_clear(&description);
 		return -EBADMSG;
