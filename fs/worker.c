@@ -53,7 +53,7 @@ static int start_registry(TnWorker *worker, char *why, size_t why_size)
 	TnWorkerEnv *env = worker->env;
 	TnRegistryConfig config = {
 		.store_fd = env->store,
-		.many_owners = env->scope == TN_SCOPE_SYSTEM,
+		.many_owners = env->uid == 0,
 		.keeper = env->keeper,
 		.default_store = TN_STORE_DIR,
 		.default_bytes = DEFAULT_BYTES,
@@ -221,7 +221,7 @@ int tn_worker_main(TnWorkerEnv *env)
 	env->keeper = tn_keeper_link_new(env->link_socket);
 	if (!env->keeper)
 		return 1;
-	r = tn_privileges_drop(env->scope == TN_SCOPE_SYSTEM, why, sizeof(why));
+	r = tn_privileges_drop(env->uid == 0, why, sizeof(why));
 	/* After the change of credentials, which would undo it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != env->keeper_pid)
