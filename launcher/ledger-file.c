@@ -113,22 +113,12 @@ static int lock(TnLedgerFile *file)
 	return 0;
 }
 
-/* Reads a regular file of at most TN_LEDGER_TEXT_MAX bytes. -EBADMSG for anything else. */
-static int read_all(int fd, char **ret, size_t *ret_size)
+static int read_fully(int fd, char *room, size_t size, size_t *ret)
 {
-	TN_AUTOFREE char *text = NULL;
-	struct stat status;
 	size_t used = 0;
 
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_size > TN_LEDGER_TEXT_MAX)
-		return -EBADMSG;
-	text = malloc((size_t)status.st_size + 1);
-	if (!text)
-		return -ENOMEM;
-	while (used < (size_t)status.st_size) {
-		ssize_t got = pread(fd, text + used, (size_t)status.st_size - used, (off_t)used);
+	while (used < size) {
+		ssize_t got = pread(fd, room + used, size - used, (off_t)used);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -138,18 +128,40 @@ static int read_all(int fd, char **ret, size_t *ret_size)
 			break;
 		used += (size_t)got;
 	}
-	*ret = text;
-	*ret_size = used;
-	text = NULL;
+	*ret = used;
+	room[used] = '\0';
+	return 0;
+}
+
+/* -EBADMSG unless it is a regular file of at most TN_LEDGER_TEXT_MAX bytes with a ledger. */
+static int read_one(int fd, TnLedger **ret)
+{
+	TN_AUTOLEDGER ledger = NULL;
+	struct stat status;
+	size_t size = 0;
+	char *room;
+	int result;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size > TN_LEDGER_TEXT_MAX)
+		return -EBADMSG;
+	ledger = tn_ledger_new_with_room((size_t)status.st_size, &room);
+	if (!ledger)
+		return -ENOMEM;
+	result = read_fully(fd, room, (size_t)status.st_size, &size);
+	if (result == 0)
+		result = tn_ledger_parse_room(ledger, room, size);
+	if (result < 0)
+		return result == -EFBIG ? -EBADMSG : result;
+	*ret = ledger;
+	ledger = NULL;
 	return 0;
 }
 
 static int read_ledger(TnLedgerFile *file)
 {
-	TN_AUTOFREE char *text = NULL;
 	TN_AUTOFD fd = open_side(file, "", O_RDONLY);
-	size_t size = 0;
-	int result;
 
 	if (fd == -ENOENT) {
 		file->ledger = tn_ledger_new();
@@ -157,13 +169,7 @@ static int read_ledger(TnLedgerFile *file)
 	}
 	if (fd == -ELOOP || fd == -ENXIO) /* a symlink, a socket */
 		return -EBADMSG;
-	if (fd < 0)
-		return fd;
-	result = read_all(fd, &text, &size);
-	if (result < 0)
-		return result;
-	result = tn_ledger_parse(text, size, &file->ledger);
-	return result == -EFBIG ? -EBADMSG : result;
+	return fd < 0 ? fd : read_one(fd, &file->ledger);
 }
 
 static int set_aside(TnLedgerFile *file)
@@ -183,18 +189,16 @@ static int set_aside(TnLedgerFile *file)
 /* An intent that is still there was left by a process that was killed while it held the lock. */
 static int recover_intents(TnLedgerFile *file)
 {
-	TN_AUTOFREE char *text = NULL;
 	TN_AUTOLEDGER intents = NULL;
-	size_t size = 0;
+	char first;
 	int result;
 
 	file->intent_fd = open_side(file, ".intent", O_RDWR | O_CREAT);
 	if (file->intent_fd < 0)
 		return file->intent_fd;
-	result = read_all(file->intent_fd, &text, &size);
-	if (result < 0 || size == 0 || text[0] != '{')
-		return result;
-	result = tn_ledger_parse(text, size, &intents);
+	if (pread(file->intent_fd, &first, 1, 0) != 1 || first != '{')
+		return 0;
+	result = read_one(file->intent_fd, &intents);
 	if (result == -EBADMSG) /* torn by a power cut before anything was made */
 		return 0;
 	for (size_t i = 0; result == 0 && i < intents->n_entries; i++) {
@@ -261,25 +265,39 @@ int tn_ledger_file_intend(TnLedgerFile *file, const TnLedger *intents)
 	return result;
 }
 
+/* Takes fd. */
+static int print_durably(const TnLedger *ledger, int fd)
+{
+	FILE *out = fdopen(fd, "w");
+	int result;
+
+	if (!out) {
+		result = -errno;
+		close(fd);
+		return result;
+	}
+	errno = 0;
+	result = tn_ledger_print(ledger, out);
+	if (result == 0 && (fflush(out) != 0 || ferror(out) || fsync(fd) < 0))
+		result = errno ? -errno : -EIO;
+	if (result == 0 && ftello(out) > TN_LEDGER_TEXT_MAX)
+		result = -EFBIG;
+	fclose(out);
+	return result;
+}
+
 int tn_ledger_file_save(TnLedgerFile *file)
 {
-	TN_AUTOFREE char *text = NULL;
-	TN_AUTOFD fd = -1;
 	char name[NAME_MAX + 1];
-	size_t size = 0;
-	int result = tn_ledger_serialize(file->ledger, &text, &size);
+	int fd, result = side_name(file, ".new", name);
 
-	if (result == 0)
-		result = side_name(file, ".new", name);
 	if (result < 0)
 		return result;
 	unlinkat(file->dir_fd, name, 0);
 	fd = open_side(file, ".new", O_WRONLY | O_CREAT | O_EXCL);
 	if (fd < 0)
 		return fd;
-	result = write_all(fd, text, size);
-	if (result == 0 && fsync(fd) < 0)
-		result = -errno;
+	result = print_durably(file->ledger, fd);
 	if (result == 0 && renameat(file->dir_fd, name, file->dir_fd, base_name(file)) < 0)
 		result = -errno;
 	if (result == 0 && fsync(file->dir_fd) < 0)

@@ -46,10 +46,10 @@ void tn_ledger_free(TnLedger *ledger)
 	free(ledger);
 }
 
-const char *tn_ledger_string(TnLedger *ledger, const char *text, size_t size)
+/* Room for a string of size bytes and its end, which is not yet written. */
+static char *new_string(TnLedger *ledger, size_t size)
 {
 	struct TnLedgerChunk *chunk = ledger->chunks;
-	char *copy;
 
 	if (!chunk || chunk->size - chunk->used < size + 1) {
 		size_t bytes = size + 1 > 65536 ? size + 1 : 65536;
@@ -60,10 +60,18 @@ const char *tn_ledger_string(TnLedger *ledger, const char *text, size_t size)
 		*chunk = (struct TnLedgerChunk){.next = ledger->chunks, .size = bytes};
 		ledger->chunks = chunk;
 	}
-	copy = chunk->bytes + chunk->used;
-	memcpy(copy, text, size);
-	copy[size] = '\0';
 	chunk->used += size + 1;
+	return chunk->bytes + chunk->used - size - 1;
+}
+
+const char *tn_ledger_string(TnLedger *ledger, const char *text, size_t size)
+{
+	char *copy = new_string(ledger, size);
+
+	if (copy) {
+		memcpy(copy, text, size);
+		copy[size] = '\0';
+	}
 	return copy;
 }
 
@@ -334,19 +342,29 @@ static int read_members(TnLedger *ledger, Cursor *cursor, FILE *others)
 	return take(cursor, '}') ? 0 : -EBADMSG;
 }
 
-static int parse_into(TnLedger *ledger, const char *text, size_t size)
+TnLedger *tn_ledger_new_with_room(size_t size, char **ret_room)
+{
+	TnLedger *ledger = tn_ledger_new();
+	const char *room = ledger ? new_string(ledger, size) : NULL;
+
+	if (!room) {
+		tn_ledger_free(ledger);
+		return NULL;
+	}
+	*ret_room = (char *)room;
+	return ledger;
+}
+
+int tn_ledger_parse_room(TnLedger *ledger, const char *room, size_t size)
 {
 	TN_AUTOFREE char *others = NULL;
 	size_t others_size = 0;
-	Cursor cursor;
+	Cursor cursor = {.at = room, .end = room + size};
 	FILE *stream;
 	int result;
 
-	/* raw texts of entries point into a copy of the whole */
-	cursor.at = tn_ledger_string(ledger, text, size);
-	if (!cursor.at)
-		return -ENOMEM;
-	cursor.end = cursor.at + size;
+	if (memchr(room, '\0', size))
+		return -EBADMSG;
 	skip_space(&cursor);
 	if (cursor.at == cursor.end)
 		return 0;
@@ -367,16 +385,17 @@ static int parse_into(TnLedger *ledger, const char *text, size_t size)
 int tn_ledger_parse(const char *text, size_t size, TnLedger **ret)
 {
 	TnLedger *ledger;
+	char *room;
 	int result;
 
 	if (size > TN_LEDGER_TEXT_MAX)
 		return -EFBIG;
-	if (memchr(text, '\0', size))
-		return -EBADMSG;
-	ledger = tn_ledger_new();
+	ledger = tn_ledger_new_with_room(size, &room);
 	if (!ledger)
 		return -ENOMEM;
-	result = parse_into(ledger, text, size);
+	memcpy(room, text, size);
+	room[size] = '\0';
+	result = tn_ledger_parse_room(ledger, room, size);
 	if (result < 0)
 		tn_ledger_free(ledger);
 	else
@@ -384,30 +403,67 @@ int tn_ledger_parse(const char *text, size_t size, TnLedger **ret)
 	return result;
 }
 
+static bool is_as_read(const TnLedgerEntry *entry)
+{
+	return entry->raw && !entry->changed && !entry->dropped;
+}
+
+/*
+ * Entries that stand one after the other in the text that was read are written in one piece: most
+ * of a long ledger is never touched. Returns the place after the run that starts at i.
+ */
+static size_t print_run(const TnLedger *ledger, size_t i, FILE *out)
+{
+	const TnLedgerEntry *first = &ledger->entries[i], *last = first;
+
+	for (i++; i < ledger->n_entries; i++) {
+		const TnLedgerEntry *next = &ledger->entries[i];
+		const char *end = last->raw + last->raw_size;
+
+		if (!is_as_read(next) || next->raw != end + 2 || memcmp(end, ",\n", 2) != 0)
+			break;
+		last = next;
+	}
+	fwrite(first->raw, 1, (size_t)(last->raw + last->raw_size - first->raw), out);
+	return i;
+}
+
+int tn_ledger_print(const TnLedger *ledger, FILE *out)
+{
+	const char *separator = "\n";
+	int result = 0;
+
+	fputs("{\"entries\":[", out);
+	for (size_t i = 0; i < ledger->n_entries && result == 0;) {
+		const TnLedgerEntry *entry = &ledger->entries[i];
+
+		if (entry->dropped) {
+			i++;
+			continue;
+		}
+		fputs(separator, out);
+		separator = ",\n";
+		if (is_as_read(entry)) {
+			i = print_run(ledger, i, out);
+		} else {
+			result = tn_ledger_entry_write(out, entry);
+			i++;
+		}
+	}
+	fprintf(out, "\n]%s}\n", ledger->others);
+	return result;
+}
+
 int tn_ledger_serialize(const TnLedger *ledger, char **ret, size_t *ret_size)
 {
 	TN_AUTOFREE char *text = NULL;
-	const char *separator = "\n";
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
-	int result = 0;
+	int result;
 
 	if (!stream)
 		return -ENOMEM;
-	fputs("{\"entries\":[", stream);
-	for (size_t i = 0; i < ledger->n_entries && result == 0; i++) {
-		const TnLedgerEntry *entry = &ledger->entries[i];
-
-		if (entry->dropped)
-			continue;
-		fputs(separator, stream);
-		separator = ",\n";
-		if (entry->raw && !entry->changed)
-			fwrite(entry->raw, 1, entry->raw_size, stream);
-		else
-			result = tn_ledger_entry_write(stream, entry);
-	}
-	fprintf(stream, "\n]%s}\n", ledger->others);
+	result = tn_ledger_print(ledger, stream);
 	if (fclose(stream) != 0 && result == 0)
 		result = -ENOMEM;
 	if (result == 0 && size > TN_LEDGER_TEXT_MAX)

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define TN_LEDGER_TEXT_MAX (8 * 1024 * 1024)
 #define TN_LEDGER_ENTRIES_MAX 20000
@@ -82,6 +83,10 @@ static inline void tn_ledger_free_pointer(TnLedger **ledger)
 /* 0, -EBADMSG, -EFBIG or -ENOMEM. An empty text is an empty ledger. */
 int tn_ledger_parse(const char *text, size_t size, TnLedger **ret);
 
+/* Room for a text of size bytes that tn_ledger_parse_room() then reads where it is. */
+TnLedger *tn_ledger_new_with_room(size_t size, char **ret_room);
+int tn_ledger_parse_room(TnLedger *ledger, const char *room, size_t size);
+
 /* Adds a copy. -EINVAL malformed or not UTF-8, -ENOSPC too many, -ENOMEM; ret may be NULL. */
 int tn_ledger_add(TnLedger *ledger, const TnLedgerEntry *entry, TnLedgerEntry **ret);
 
@@ -90,6 +95,9 @@ const char *tn_ledger_string(TnLedger *ledger, const char *text, size_t size);
 
 /* Takes the dropped entries out; the others move, strings stay where they are. */
 void tn_ledger_purge(TnLedger *ledger);
+
+/* Writes all entries that are not dropped. 0, -ENOMEM or the error of out. */
+int tn_ledger_print(const TnLedger *ledger, FILE *out);
 
 /* The text of all entries that are not dropped; the caller frees it. 0, -ENOMEM, -EFBIG. */
 int tn_ledger_serialize(const TnLedger *ledger, char **ret, size_t *ret_size);

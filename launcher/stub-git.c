@@ -35,10 +35,9 @@ static const char *const begins[] = {
 #define TREES_MAX 64
 
 typedef struct Exclude {
-	const TnLedger *ledger;
 	TnStubIndex index;
-	TnGitTree trees[TREES_MAX]; /* done already */
-	size_t n_trees;
+	char *done[TREES_MAX]; /* common directories */
+	size_t n_done;
 } Exclude;
 
 bool tn_stub_git_pattern(const char *relative, char *ret, size_t size)
@@ -306,24 +305,26 @@ static int update_tree(const Exclude *exclude, const TnGitTree *tree)
 
 static bool is_done(Exclude *exclude, const TnGitTree *tree)
 {
-	for (size_t i = 0; i < exclude->n_trees; i++) {
-		if (strcmp(exclude->trees[i].common_dir, tree->common_dir) == 0)
+	for (size_t i = 0; i < exclude->n_done; i++) {
+		if (strcmp(exclude->done[i], tree->common_dir) == 0)
 			return true;
 	}
-	if (exclude->n_trees < TREES_MAX)
-		exclude->trees[exclude->n_trees++] = *tree;
+	if (exclude->n_done < TREES_MAX)
+		exclude->done[exclude->n_done] = strdup(tree->common_dir);
+	if (exclude->n_done < TREES_MAX && exclude->done[exclude->n_done])
+		exclude->n_done++;
 	return false;
 }
 
 void tn_stub_git_update(const TnLedger *ledger, const char *const *paths, size_t n_paths,
 			void (*warn)(void *data, const char *path, const char *why), void *data)
 {
-	TN_AUTOFREE Exclude *exclude = calloc(1, sizeof(*exclude));
-	char dir[PATH_MAX], last[PATH_MAX] = "";
+	Exclude exclude = {0};
+	char dir[PATH_MAX], last[PATH_MAX];
 
-	if (!exclude || tn_stub_index_init(&exclude->index, ledger) < 0)
+	if (n_paths == 0 || tn_stub_index_init(&exclude.index, ledger) < 0)
 		return;
-	exclude->ledger = ledger;
+	last[0] = '\0';
 	for (size_t i = 0; i < n_paths; i++) {
 		TnGitTree tree;
 		int result;
@@ -333,11 +334,13 @@ void tn_stub_git_update(const TnLedger *ledger, const char *const *paths, size_t
 		if (strcmp(dir, last) == 0)
 			continue;
 		snprintf(last, sizeof(last), "%s", dir);
-		if (!tn_stub_git_find(*dir ? dir : "/", &tree) || is_done(exclude, &tree))
+		if (!tn_stub_git_find(*dir ? dir : "/", &tree) || is_done(&exclude, &tree))
 			continue;
-		result = update_tree(exclude, &tree);
+		result = update_tree(&exclude, &tree);
 		if (result < 0 && result != -EROFS && result != -EACCES && result != -ELOOP)
 			warn(data, tree.common_dir, strerror(-result));
 	}
-	tn_stub_index_clear(&exclude->index);
+	while (exclude.n_done > 0)
+		free(exclude.done[--exclude.n_done]);
+	tn_stub_index_clear(&exclude.index);
 }
