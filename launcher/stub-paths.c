@@ -10,6 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* data/stubs, embedded by the build */
+extern const char tn_stub_profile_builtin[];
+extern const char tn_stub_profile_sdk[];
+
+static const struct {
+	const char *name, *text;
+} embedded[] = {
+	{"builtin", tn_stub_profile_builtin},
+	{"claude-agent-sdk-0.3.332", tn_stub_profile_sdk},
+};
+
 static const char *const wheres[] = {"cwd",    "project", "config", "default-config",
 				     "global", "home"};
 
@@ -108,21 +119,13 @@ int tn_stub_profile_parse(const char *text, size_t size, TnStubProfile *ret, cha
 	return 0;
 }
 
-int tn_stub_profile_load(const char *dir, const char *name, TnStubProfile *ret, char *why,
-			 size_t why_size)
+static int load_file(const char *path, TnStubProfile *ret, char *why, size_t why_size)
 {
 	TN_AUTOFREE char *text = NULL;
-	char path[PATH_MAX];
+	FILE *file = fopen(path, "re");
 	size_t size = 0;
 	ssize_t got;
-	FILE *file;
-	int length;
 
-	length = strchr(name, '/') ? snprintf(path, sizeof(path), "%s", name)
-				   : snprintf(path, sizeof(path), "%s/%s.json", dir, name);
-	if (length >= PATH_MAX)
-		return -ENAMETOOLONG;
-	file = fopen(path, "re");
 	if (!file) {
 		int error = errno;
 
@@ -136,6 +139,27 @@ int tn_stub_profile_load(const char *dir, const char *name, TnStubProfile *ret, 
 				     why_size);
 }
 
+int tn_stub_profile_load(const char *dir, const char *name, TnStubProfile *ret, char *why,
+			 size_t why_size)
+{
+	char path[PATH_MAX];
+	int result;
+
+	if (strchr(name, '/'))
+		return load_file(name, ret, why, why_size);
+	if (snprintf(path, sizeof(path), "%s/%s.json", dir, name) >= PATH_MAX) {
+		snprintf(why, why_size, "its path is too long");
+		return -ENAMETOOLONG;
+	}
+	result = load_file(path, ret, why, why_size);
+	for (size_t i = 0; result == -ENOENT && i < TN_ARRAY_LEN(embedded); i++) {
+		if (strcmp(embedded[i].name, name) == 0)
+			return tn_stub_profile_parse(embedded[i].text, strlen(embedded[i].text),
+						     ret, why, why_size);
+	}
+	return result;
+}
+
 void tn_stub_profile_clear(TnStubProfile *profile)
 {
 	json_decref(profile->json);
@@ -145,22 +169,8 @@ void tn_stub_profile_clear(TnStubProfile *profile)
 void tn_stub_profiles_dir(char ret[PATH_MAX])
 {
 	const char *chosen = getenv("TMPNEST_STUBS_PROFILES");
-	char program[PATH_MAX];
-	ssize_t length;
 
-	if (chosen && chosen[0] == '/') {
-		snprintf(ret, PATH_MAX, "%s", chosen);
-		return;
-	}
-	length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	if (length > 0) {
-		program[length] = '\0';
-		*strrchr(program, '/') = '\0';
-		if (snprintf(ret, PATH_MAX, "%s/stub-profiles", program) < PATH_MAX &&
-		    access(ret, R_OK) == 0)
-			return;
-	}
-	snprintf(ret, PATH_MAX, "%s", TN_STUB_PROFILES_DIR);
+	snprintf(ret, PATH_MAX, "%s", chosen && chosen[0] == '/' ? chosen : TN_STUB_PROFILES_DIR);
 }
 
 static int add_joined(TnStubPaths *paths, const char *dir, const char *relative)
@@ -328,6 +338,15 @@ void tn_stub_names_load(TnStubNames *ret, const char *dir)
 
 	ret->names = json_object();
 	json_object_set_new(ret->names, TN_STUB_INNER_NAME, json_true());
+	for (size_t i = 0; i < TN_ARRAY_LEN(embedded); i++) {
+		TnStubProfile profile = {0};
+		char why[256];
+
+		if (tn_stub_profile_parse(embedded[i].text, strlen(embedded[i].text), &profile, why,
+					  sizeof(why)) == 0)
+			add_names(ret, &profile);
+		tn_stub_profile_clear(&profile);
+	}
 	while (listing && (entry = readdir(listing))) {
 		char name[NAME_MAX + 1], why[256];
 		TnStubProfile profile = {0};

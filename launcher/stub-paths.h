@@ -52,14 +52,14 @@ int tn_stub_profile_parse(const char *text, size_t size, TnStubProfile *ret, cha
 			  size_t why_size);
 
 /*
- * name is a path when it holds a slash, else a profile of the installation (in dir). 0 or
- * -errno with one line in why.
+ * name is a path when it holds a slash, else a profile in dir, else one that is built in. 0
+ * or -errno with one line in why.
  */
 int tn_stub_profile_load(const char *dir, const char *name, TnStubProfile *ret, char *why,
 			 size_t why_size);
 void tn_stub_profile_clear(TnStubProfile *profile);
 
-/* TMPNEST_STUBS_PROFILES, stub-profiles beside this program, or the installed directory. */
+/* TMPNEST_STUBS_PROFILES, or where the installation keeps them. */
 void tn_stub_profiles_dir(char ret[PATH_MAX]);
 
 /* 0 or -ENOMEM. What is too long to be a path is left out. */
@@ -72,7 +72,7 @@ void tn_stub_paths_clear(TnStubPaths *paths);
 /* What a stub at path is made as: the profile's "directories" name the directories. */
 TnStubKind tn_stub_kind_of(const TnStubProfile *profile, const char *path);
 
-/* The names of all stubs that any installed profile knows. Never fails: then it knows fewer. */
+/* The names of all stubs that a profile knows, built in or in dir. Never fails. */
 void tn_stub_names_load(TnStubNames *ret, const char *dir);
 bool tn_stub_names_has(const TnStubNames *names, const char *path);
 void tn_stub_names_clear(TnStubNames *names);

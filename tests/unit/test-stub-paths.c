@@ -126,10 +126,10 @@ static void test_names(void **state)
 	assert_false(tn_stub_names_has(&names, "/x/id_rsa"));
 	assert_false(tn_stub_names_has(&names, "/.bashrc/x"));
 	tn_stub_names_clear(&names);
-	/* without profiles hardly anything is known, and so hardly anything removed */
+	/* those that are built in are known without any file */
 	tn_stub_names_load(&names, "/var/empty/nowhere");
-	assert_false(tn_stub_names_has(&names, "/x/.bashrc"));
-	assert_true(tn_stub_names_has(&names, "/x/.tmpnest-stub"));
+	assert_true(tn_stub_names_has(&names, "/x/.bashrc"));
+	assert_false(tn_stub_names_has(&names, "/x/id_rsa"));
 	tn_stub_names_clear(&names);
 }
 
