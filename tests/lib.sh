@@ -127,12 +127,24 @@ nests_are() { [ "$(nest_names)" = "${1:-}" ]; }
 no_nests() { nests_are ''; }
 nest_has() { [ "$(nest "$1" "$2")" = "$3" ]; }
 
-# Starts a command in the background whose output goes to $TT_WORK/NAME.log; $! is its pid.
+# Starts a command in the background whose output goes to $TT_WORK/NAME.log; $! is its pid
+# and its process group, which end_background (and the end of the case) kills.
 background() { # NAME COMMAND...
 	local name=$1
 	shift
-	"$@" >"$TT_WORK/$name.log" 2>&1 </dev/null &
+	setsid "$@" >"$TT_WORK/$name.log" 2>&1 </dev/null &
+	TT_GROUPS+=" $!"
 	echo "background $name: pid $!"
+}
+
+TT_GROUPS=
+end_background() {
+	local group
+	for group in $TT_GROUPS; do
+		kill -9 -- "-$group" 2>/dev/null || true
+		wait "$group" 2>/dev/null || true
+	done
+	TT_GROUPS=
 }
 
 wait_for_line() { # NAME TEXT
@@ -230,6 +242,7 @@ end_case() {
 	local status=$?
 	set +e
 	trap - EXIT
+	end_background
 	local job
 	for job in $(jobs -p); do
 		kill -9 "$job" 2>/dev/null

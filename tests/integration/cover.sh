@@ -42,10 +42,14 @@ case_covers_are_read_only_and_small() {
 }
 
 case_the_view_shows_only_at_tmp_and_var_tmp() {
-	runs 0 tmpnest run --workspace "$TT_BASE" -- cat /proc/self/mountinfo
-	equal 'mount points of the view' "$(awk '/ - fuse/ { print $5 }' <<<"$out" | sort | xargs)" '/tmp /var/tmp'
-	runs 0 tmpnest run -- sh -c "touch /tmp/mark; find / -path /proc -prune -o -name mark -newer /proc/self -print 2>/dev/null | head"
-	lacks 'other paths of the view' "$out" "$TMPNEST_RUNTIME_DIR"
+	local mark options
+	mark=$(unique)
+	for options in '' "--workspace $TT_BASE" "--bind $TT_BASE:/opt" "--ro-bind $TT_BASE:/opt --workspace $TT_BASE"; do
+		# shellcheck disable=SC2086  # words
+		runs 0 tmpnest run $options -- sh -c "touch /tmp/$mark
+			find /tmp /opt $TT_BASE $TMPNEST_RUNTIME_DIR $TMPNEST_STORE_DIR -name $mark 2>/dev/null; true"
+		equal "paths of the view with '$options'" "$out" "/tmp/$mark"
+	done
 }
 
 case_bind_of_the_store_itself_shows_nothing() {

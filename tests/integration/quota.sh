@@ -61,7 +61,7 @@ os.link("/tmp/0", "/tmp/link")
 os.unlink("/tmp/1")
 open("/tmp/x", "w").close()  # there is room at once
 os.unlink("/tmp/2")
-end = time.time() + 5  # what is free shows with the kernel's FORGET of the file
+end = time.time() + 5  # what is free shows with the FORGET of the file
 while left() != (1000, 1) and time.time() < end: time.sleep(0.01)
 assert left() == (1000, 1), left()
 assert len(os.listdir("/tmp")) == 1000'

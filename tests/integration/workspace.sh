@@ -63,10 +63,14 @@ case_a_cwd_below_the_hosts_tmp_is_the_workspace_there() {
 	equal 'what else is in /tmp' "$(sed -n 3,4p <<<"$out" | xargs)" "${dir#/tmp/} sub"
 }
 
-case_the_workspace_is_tmp_itself() {
+case_tmp_itself_is_no_workspace_but_may_be_the_cwd() {
+	local name
+	name=$(unique)
 	cd /tmp
-	capture tmpnest run -- true
-	equal status "$status" 125
+	runs 0 tmpnest run -- sh -c "pwd; touch $name; ls -A"
+	equal 'inside' "$(xargs <<<"$out")" "/tmp $name"
+	[ ! -e "/tmp/$name" ] || fail "made on the host: /tmp/$name"
+	runs 125 tmpnest run --workspace /tmp -- true
 	one_message
 	contains message "$err" /tmp
 }
