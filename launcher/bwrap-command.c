@@ -136,6 +136,10 @@ void tn_bwrap_command(const TnBwrapInput *input, TnWords *ret)
 	tn_words_add(ret, "--");
 	/* by descriptor, so that it does not matter what is visible inside */
 	tn_words_addf(ret, "/proc/self/fd/%d", input->shim);
+	if (input->started >= 0)
+		tn_words_addf(ret, "%d", input->started);
+	else
+		tn_words_add(ret, "-");
 	for (char **word = input->options->command; *word; word++)
 		tn_words_add(ret, *word);
 }

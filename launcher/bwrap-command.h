@@ -23,7 +23,8 @@ typedef struct TnBwrapInput {
 	bool die_with_parent; /* somebody waits for the sandbox */
 	int lease;            /* descriptors that bwrap inherits; -1: none */
 	int seccomp;
-	int status; /* where bwrap reports how it went, for --report */
+	int status;  /* where bwrap reports how it went, for --report */
+	int started; /* where the shim reports that the sandbox stands, likewise */
 	int shim;
 } TnBwrapInput;
 

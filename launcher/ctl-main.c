@@ -27,6 +27,9 @@ static const TnVerb verbs[] = {
 	{"help", "[VERB]", "show this, or one verb's options", tn_verb_help},
 };
 
+/* What other programs of tmpnest call; not for people, so help does not list it. */
+static const TnVerb internal = {"report", "", "say what a nest refused", tn_verb_report};
+
 const TnVerb *tn_verbs(size_t *ret_n)
 {
 	*ret_n = G_N_ELEMENTS(verbs);
@@ -69,7 +72,7 @@ static int run_verb(int argc, char **argv)
 	}
 	if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
 		return tn_verb_help(tn_verb_find("help"), 1, argv);
-	verb = tn_verb_find(argv[0]);
+	verb = strcmp(argv[0], internal.name) == 0 ? &internal : tn_verb_find(argv[0]);
 	if (verb == NULL)
 		return tn_verb_unknown(argv[0]);
 	if (verb->run == NULL) {

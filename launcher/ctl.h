@@ -35,6 +35,7 @@ int tn_verb_doctor(const TnVerb *verb, int argc, char **argv);
 int tn_verb_evict(const TnVerb *verb, int argc, char **argv);
 int tn_verb_help(const TnVerb *verb, int argc, char **argv);
 int tn_verb_limits(const TnVerb *verb, int argc, char **argv);
+int tn_verb_report(const TnVerb *verb, int argc, char **argv);
 int tn_verb_ls(const TnVerb *verb, int argc, char **argv);
 int tn_verb_show(const TnVerb *verb, int argc, char **argv);
 

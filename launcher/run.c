@@ -10,6 +10,7 @@
 #include "run-as.h"
 #include "run-options.h"
 #include "run-plan.h"
+#include "run-report.h"
 #include "seccomp-tty.h"
 
 #include <errno.h>
@@ -62,6 +63,8 @@ typedef struct Prepared {
 	char bwrap[PATH_MAX];
 	int shim;
 	int seccomp;
+	int status;  /* for bwrap to report to, -1: nobody waits */
+	int started; /* for the shim, likewise */
 } Prepared;
 
 static int open_shim(int *ret)
@@ -143,14 +146,17 @@ static int become_bwrap(const Prepared *prepared, TnAttached *attached, const Tn
 		.is_root = geteuid() == 0,
 		.lease = attached->lease.write_end,
 		.seccomp = prepared->seccomp,
-		.status = -1,
+		.status = prepared->status,
+		.started = prepared->started,
+		.die_with_parent = prepared->status >= 0,
 		.shim = prepared->shim,
 	};
 	TnWords words = {0};
 	int r;
 
 	if ((r = let_inherit(input.lease)) < 0 || (r = let_inherit(input.seccomp)) < 0 ||
-	    (r = let_inherit(input.shim)) < 0)
+	    (r = let_inherit(input.shim)) < 0 || (r = let_inherit(input.status)) < 0 ||
+	    (r = let_inherit(input.started)) < 0)
 		return r;
 	tn_bwrap_command(&input, &words);
 	execv(prepared->bwrap, words.items);
@@ -198,9 +204,32 @@ static void warn_of_capabilities(const TnRunOptions *options)
 		       "boundary to it");
 }
 
+/* The same in a child, while this process waits. The exit status. */
+static int enter_and_report(Prepared *prepared, TnAttached *attached)
+{
+	TnReport report = TN_REPORT_NONE;
+	int status = TN_EXIT_FAILED;
+	pid_t child = tn_report_begin(&report, attached);
+
+	if (child == 0)
+		child = tn_report_fork(&report, attached);
+	if (child == 0) {
+		prepared->status = report.status_write;
+		prepared->started = report.started_write;
+		enter(prepared, attached);
+		tn_attached_clear(attached);
+		_exit(TN_EXIT_FAILED);
+	}
+	if (child > 0)
+		status = tn_report_end(&report, child);
+	tn_report_clear(&report);
+	return status;
+}
+
 int tn_run(char **argv)
 {
-	Prepared prepared = {.shim = -1, .seccomp = -1};
+	Prepared prepared = {.shim = -1, .seccomp = -1, .status = -1, .started = -1};
+	int status = TN_EXIT_FAILED;
 	TnAttached attached = TN_ATTACHED_NONE;
 	char why[2 * PATH_MAX];
 	int r = tn_run_options_parse(&prepared.options, argv, why, sizeof(why));
@@ -218,12 +247,15 @@ int tn_run(char **argv)
 	if (r == 0) {
 		warn_of_capabilities(&prepared.options);
 		say_what_is_ignored(&prepared.options, &attached);
-		enter(&prepared, &attached);
+		if (prepared.options.report)
+			status = enter_and_report(&prepared, &attached);
+		else
+			enter(&prepared, &attached);
 		tn_attached_clear(&attached);
 	}
 	tn_close(&prepared.shim);
 	tn_close(&prepared.seccomp);
 	tn_run_plan_clear(&prepared.plan);
 	tn_run_options_clear(&prepared.options);
-	return TN_EXIT_FAILED;
+	return status;
 }

@@ -3,7 +3,9 @@
  * Starts the command inside the sandbox, so that the exit status tells "not found" (127)
  * from "cannot be executed" (126): bwrap ends with 1 for both.
  *
- * It is executed as /proc/self/fd/N, through a descriptor that must not reach the command.
+ * It is executed as `/proc/self/fd/N M CMD [ARG...]`, through a descriptor that must not
+ * reach the command; nor must M, through which somebody waits for the word that the
+ * sandbox stands ("-": nobody does).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +44,18 @@ static const char *advice(int error, const char *command)
 	return "";
 }
 
+static void say_started(const char *descriptor)
+{
+	static const char word[] = "started\n";
+	int fd = atoi(descriptor);
+
+	if (strcmp(descriptor, "-") == 0)
+		return;
+	if (write(fd, word, sizeof(word) - 1) < 0)
+		perror("tmpnest: run: cannot report the start");
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	int own = argc > 0 ? own_descriptor(argv[0]) : -1;
@@ -49,11 +63,12 @@ int main(int argc, char **argv)
 
 	if (own >= 0)
 		close(own);
-	if (argc < 2)
+	if (argc < 3)
 		return EXIT_NOT_FOUND;
-	execvp(argv[1], argv + 1);
+	say_started(argv[1]);
+	execvp(argv[2], argv + 2);
 	error = errno;
-	fprintf(stderr, "tmpnest: run: %s: %s%s\n", argv[1], strerror(error),
-		advice(error, argv[1]));
+	fprintf(stderr, "tmpnest: run: %s: %s%s\n", argv[2], strerror(error),
+		advice(error, argv[2]));
 	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }

@@ -38,7 +38,8 @@ static int setup(void **state)
 			  .lease = 11,
 			  .seccomp = 12,
 			  .shim = 13,
-			  .status = -1},
+			  .status = -1,
+			  .started = -1},
 	};
 	fixture.options.command = fixture.command;
 	fixture.input.options = &fixture.options;
@@ -112,7 +113,7 @@ static void order(void **state)
 	bind = find(f, "--ro-bind", "/opt/x", "/tmp/x");
 	passed = find(f, "--hostname", "nest", NULL);
 	cover = find(f, "--tmpfs", "/run/tn", "--remount-ro");
-	end = find(f, "--", "/proc/self/fd/13", "make");
+	end = find(f, "--", "/proc/self/fd/13", "-");
 
 	assert_string_equal(f->words.items[0], "/usr/bin/bwrap");
 	assert_true(root == 1);
@@ -129,8 +130,8 @@ static void order(void **state)
 	/* what the nest denies is not mounted */
 	assert_int_equal(count(f, "/tmp/y"), 0);
 	/* the command's words are the last ones, untouched */
-	assert_int_equal(find(f, "--version", NULL, NULL), end + 3);
-	assert_int_equal(f->words.n, (size_t)end + 4);
+	assert_int_equal(find(f, "make", "--version", NULL), end + 3);
+	assert_int_equal(f->words.n, (size_t)end + 5);
 	assert_null(f->words.items[f->words.n]);
 	assert_int_equal(count(f, "--"), 1);
 }
@@ -159,6 +160,7 @@ static void isolation(void **state)
 	f->input.lease = -1;
 	f->input.seccomp = -1;
 	f->input.status = 14;
+	f->input.started = 15;
 	build(f);
 	assert_int_equal(count(f, "--unshare-net"), 1);
 	assert_int_equal(count(f, "--unshare-user"), 1);
@@ -168,6 +170,7 @@ static void isolation(void **state)
 	assert_int_equal(count(f, "--seccomp"), 0);
 	assert_int_equal(count(f, "--new-session"), 1);
 	assert_true(find(f, "--json-status-fd", "14", NULL) > 0);
+	assert_true(find(f, "/proc/self/fd/13", "15", "make") > 0);
 
 	f->options.keep_caps = true;
 	build(f);
