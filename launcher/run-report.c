@@ -21,6 +21,13 @@
 /* What a caller may send us and means for the command. */
 static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
+int tn_report_locate(void)
+{
+	char program[PATH_MAX];
+
+	return tn_locate(CTL, program);
+}
+
 /* Starts `tmpnest-ctl report` on the nest. Its pid, or -errno, said. */
 static pid_t start_ctl(const TnReport *report, const char *option, const char *value, int output)
 {

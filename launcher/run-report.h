@@ -23,6 +23,9 @@ typedef struct TnReport {
 #define TN_REPORT_NONE \
 	((TnReport){.view = -1, .status_read = -1, .status_write = -1, .started_write = -1})
 
+/* Is the program there that looks at the nest? 0, or -errno, said. */
+int tn_report_locate(void);
+
 /*
  * Before bwrap starts: status_write is for its --json-status-fd, started_write for the
  * shim. 0, or -errno, said.

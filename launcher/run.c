@@ -90,6 +90,8 @@ static int prepare(Prepared *prepared)
 	r = tn_locate_bwrap(prepared->bwrap);
 	if (r == 0)
 		r = open_shim(&prepared->shim);
+	if (r == 0 && options->report)
+		r = tn_report_locate();
 	if (r == 0 && options->run_as)
 		r = tn_run_as(options->run_as);
 	if (r == 0)

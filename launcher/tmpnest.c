@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * `tmpnest VERB ...`: runs `run` itself, so that starting a sandbox costs no library, and
- * executes tmpnest-ctl for the operators' verbs.
+ * `tmpnest VERB ...`: runs `run` itself, so that starting a sandbox costs no library;
+ * executes tmpnest-stubs for `stubs` and tmpnest-ctl for the operators' verbs.
  */
 #include "locate.h"
 #include "macros.h"
@@ -12,17 +12,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-
-#define CTL "tmpnest-ctl"
-
-typedef struct Verb {
-	const char *name;
-	int (*run)(char **argv); /* argv: the words after the verb; returns the exit status */
-} Verb;
-
-static const Verb own_verbs[] = {
-	{"run", tn_run},
-};
 
 /*
  * Closed standard streams would be taken by our own descriptors. Placeholders keep their
@@ -38,11 +27,12 @@ static void guard_standard_streams(void)
 	tn_close(&fd);
 }
 
-static int become_ctl(char **argv)
+/* Executes one of our other programs with these words. */
+static int become(const char *program, char **argv)
 {
 	char path[PATH_MAX];
 
-	if (tn_locate(CTL, path) < 0)
+	if (tn_locate(program, path) < 0)
 		return TN_EXIT_FAILED;
 	execv(path, argv);
 	tn_say("locate: %s: cannot execute it: %s", path, strerror(errno));
@@ -51,9 +41,12 @@ static int become_ctl(char **argv)
 
 int main(int argc, char **argv)
 {
+	const char *verb = argc > 1 ? argv[1] : "";
+
 	guard_standard_streams();
-	for (size_t i = 0; argc > 1 && i < TN_ARRAY_LEN(own_verbs); i++)
-		if (strcmp(argv[1], own_verbs[i].name) == 0)
-			return own_verbs[i].run(argv + 2);
-	return become_ctl(argv);
+	if (strcmp(verb, "run") == 0)
+		return tn_run(argv + 2);
+	if (strcmp(verb, "stubs") == 0)
+		return become("tmpnest-stubs", argv + 1);
+	return become("tmpnest-ctl", argv);
 }
