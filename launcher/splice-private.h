@@ -14,6 +14,7 @@ struct TnSpliceOp {
 	TnFileKind kind;    /* of the source */
 	bool skipped;       /* a -try whose source is missing: as if it were not there */
 	bool dropped;       /* not given to bwrap */
+	bool vanished;      /* a read-only bind onto itself whose source is missing */
 };
 
 /* A bind that is added directly after the view. */

@@ -77,6 +77,19 @@ static void source_covered(TnSplice *splice, TnSpliceOp *op, unsigned traits, co
 					      word));
 }
 
+/* `--ro-bind P P` outside /tmp: what a runtime does with a path that it wants unchanged. */
+static bool is_self_mask(const TnSplice *splice, const TnBwrapOp *parsed)
+{
+	const char *word = tn_bwrap_dest(splice->line, parsed);
+	char normal[PATH_MAX];
+
+	return tn_bwrap_traits(parsed->option) & TN_BWRAP_READ_ONLY && word[0] == '/' &&
+	       strcmp(word, tn_bwrap_argument(splice->line, parsed, 0)) == 0 &&
+	       tn_path_normalize(word, normal, sizeof(normal)) &&
+	       !tn_path_is_below(normal, "/tmp") &&
+	       !tn_path_is_below(normal, splice->facts->host_tmp);
+}
+
 static void look_at_source(TnSplice *splice, size_t index)
 {
 	const TnBwrapOp *parsed = &splice->line->ops[index];
@@ -102,6 +115,8 @@ static void look_at_source(TnSplice *splice, size_t index)
 		return;
 	if (op->kind == TN_FILE_MISSING && traits & TN_BWRAP_TRY)
 		op->skipped = true;
+	else if (op->kind == TN_FILE_MISSING && is_self_mask(splice, parsed))
+		op->vanished = true;
 	else
 		tn_splice_note(splice, TN_SPLICE_SOURCE_MISSING,
 			       tn_pool_printf(&splice->pool, "%.512s: %s, source of %s", word,

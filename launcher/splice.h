@@ -142,6 +142,22 @@ void tn_splice_clear(TnSplice *splice);
 /* The real path of the directory that operation index binds writable, or NULL. */
 const char *tn_splice_writable_dir(const TnSplice *splice, size_t index);
 
+/*
+ * A host path that the line masks with something read-only: /dev/null, an empty directory,
+ * or itself. bwrap makes the missing ones on the host, which is the stub keeper's business.
+ */
+typedef struct TnSpliceMask {
+	const char *path; /* real, lives in the pool */
+	bool as_dir;      /* its source is a directory */
+	bool vanished;    /* bound onto itself and not there: bwrap cannot start without it */
+} TnSpliceMask;
+
+/*
+ * All masks of host paths outside the views, in order; *ret is the caller's to free.
+ * 0 or -ENOMEM. A vanished source is no refusal of the plan's: a keeper may put it back.
+ */
+int tn_splice_masks(TnSplice *splice, TnSpliceMask **ret, size_t *ret_n);
+
 /* The daemon's answer to the points, and what the launcher adds to the line. */
 typedef struct TnSpliceReply {
 	const char *runtime_dir; /* real path of the directory below which the view is attached */

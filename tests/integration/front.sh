@@ -163,7 +163,7 @@ case_refusals_name_their_reason() {
 	done
 	[ "$TT_ROLE" = user ] || return 0
 	for words in --userns --userns2 --userns-block-fd --pidns; do
-		runs 1 front "${HOST[@]}" "$words" 9 true
+		runs 1 front "${HOST[@]}" "$words" 9 true x
 		one_message
 		contains 'the option' "$err" "$words: "
 	done

@@ -309,6 +309,11 @@ static const Case mounts[] = {
 	{"a source that is missing", "--ro-bind / / --bind /nope /mnt sh", NULL, NULL, "0"},
 	{"one that cannot be reached", "--ro-bind / / --ro-bind-try /secret/x /mnt sh", NULL, NULL,
 	 "0"},
+	{"one that vanished, bound onto itself: perhaps a stub",
+	 "--ro-bind / / --ro-bind /home/u/ws/.gone /home/u/ws/.gone sh",
+	 "--ro-bind / / " VIEW " --ro-bind /home/u/ws/.gone /home/u/ws/.gone" COVER},
+	{"... not below /tmp", "--ro-bind / / --ro-bind /tmp/gone /tmp/gone sh", NULL, NULL, "0"},
+	{"... not writable", "--ro-bind / / --bind /home/u/gone /home/u/gone sh", NULL, NULL, "0"},
 	{"below a file", "--ro-bind / / --ro-bind /etc/passwd/x /mnt sh", NULL, NULL, "0"},
 	{"relative sources", "--ro-bind / / --bind ws /tmp/ws sh",
 	 "--ro-bind / / " VIEW " --bind ws /tmp/ws" COVER, "d:/tmp/ws"},
@@ -637,13 +642,60 @@ TEST_TABLE(needs)
 TEST_TABLE(tmpdirs)
 TEST_TABLE(runtimes)
 
+/* Masks as "f:PATH", "d:PATH" and "v:PATH". */
+static void test_masks(void **state)
+{
+	static const struct {
+		const char *line, *expected;
+	} rows[] = {
+		{"--ro-bind / / --bind /home/u/ws /home/u/ws --ro-bind /dev/null /home/u/ws/.a "
+		 "--ro-bind /tmp/empty-1 /home/u/ws/.b --ro-bind /home/u/ws/.c /home/u/ws/.c "
+		 "--ro-bind /home/u/.ssh /home/u/.ssh sh",
+		 "f:/home/u/ws/.a d:/home/u/ws/.b v:/home/u/ws/.c"},
+		{"--ro-bind / / --bind /dev/null /home/u/x sh", ""},
+		{"--ro-bind / / --ro-bind-try /dev/null /home/u/x sh", "f:/home/u/x"},
+		{"--ro-bind / / --ro-bind-try /home/u/x /home/u/x sh", ""},
+		{"--ro-bind / / --ro-bind /dev/null /tmp/x sh", ""},
+		{"--ro-bind / / --bind /etc /home/u/ws --ro-bind /dev/null /home/u/ws/x sh", ""},
+		{"--ro-bind / / --tmpfs /home/u --ro-bind /dev/null /home/u/x sh", ""},
+		{"--ro-bind / / --tmpfs /home/u --bind /home/u/ws /home/u/ws --ro-bind /dev/null "
+		 "/home/u/ws/x sh",
+		 "f:/home/u/ws/x"},
+		{"--ro-bind /srv/rootfs / --ro-bind /dev/null /x sh", ""},
+		{"--tmpfs / --ro-bind /dev/null /x sh", ""},
+	};
+
+	for (size_t i = 0; i < TN_ARRAY_LEN(rows); i++) {
+		const Case row = {.name = rows[i].line, .line = rows[i].line};
+		TnSpliceMask *masks;
+		char text[512] = "";
+		Run run;
+		size_t n;
+
+		assert_int_equal(plan(&run, &row), 0);
+		assert_int_equal(tn_splice_masks(&run.splice, &masks, &n), 0);
+		for (size_t j = 0; j < n; j++)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%c:%s",
+				 j ? " " : "",
+				 masks[j].vanished ? 'v'
+				 : masks[j].as_dir ? 'd'
+						   : 'f',
+				 masks[j].path);
+		if (strcmp(text, rows[i].expected) != 0)
+			fail_msg("%s: %s", row.name, text);
+		free(masks);
+		tn_splice_clear(&run.splice);
+		tn_bwrap_clear(&run.line);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_anchors),  cmocka_unit_test(test_replays),
 		cmocka_unit_test(test_mounts),   cmocka_unit_test(test_covers),
 		cmocka_unit_test(test_needs),    cmocka_unit_test(test_tmpdirs),
-		cmocka_unit_test(test_runtimes),
+		cmocka_unit_test(test_runtimes), cmocka_unit_test(test_masks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
