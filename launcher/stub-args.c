@@ -208,6 +208,8 @@ static int take_option(Parser *parser, const char *word)
 		return take_text(parser, word, &args->mountinfo);
 	if (is_option(word, "--ledger"))
 		return take_ledger(parser, word);
+	if (is_option(word, "--runtime-dir"))
+		return take_directory(parser, word, args->runtime_dir);
 	fprintf(stderr, "tmpnest: stubs %s: %s: unknown option (see tmpnest-stubs(1))\n",
 		args->verb, word);
 	return TN_STUBS_EXIT_USAGE;

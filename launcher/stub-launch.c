@@ -135,6 +135,6 @@ int tn_stubs_hold_for_launch(const TnStubLaunch *launch, const TnStubMask *masks
 	result = hold(launch, &stubs, masks, n_masks);
 	tn_stubs_clear(&stubs);
 	if (result == 0 && launch->reaper)
-		result = tn_stubs_start_reaper(launch->reaper, ledger_path);
+		result = tn_stubs_start_reaper(launch->reaper, ledger_path, launch->runtime_dir);
 	return result;
 }

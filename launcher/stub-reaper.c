@@ -45,9 +45,15 @@ static bool is_running(const char *ledger_path)
 	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
 }
 
-static void become_reaper(const char *program, const char *ledger_path)
+static void become_reaper(const char *program, const char *ledger_path, const char *runtime_dir)
 {
-	const char *const argv[] = {program, "reaper", "--ledger", ledger_path, NULL};
+	const char *const argv[] = {program,
+				    "reaper",
+				    "--ledger",
+				    ledger_path,
+				    runtime_dir ? "--runtime-dir" : NULL,
+				    runtime_dir,
+				    NULL};
 	sigset_t none;
 	int null_fd = open("/dev/null", O_RDWR);
 
@@ -64,7 +70,7 @@ static void become_reaper(const char *program, const char *ledger_path)
 	_exit(1);
 }
 
-int tn_stubs_start_reaper(const char *program, const char *ledger_path)
+int tn_stubs_start_reaper(const char *program, const char *ledger_path, const char *runtime_dir)
 {
 	pid_t pid;
 	int status;
@@ -75,7 +81,7 @@ int tn_stubs_start_reaper(const char *program, const char *ledger_path)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		become_reaper(program, ledger_path);
+		become_reaper(program, ledger_path, runtime_dir);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	return 0;

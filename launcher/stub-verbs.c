@@ -31,7 +31,7 @@ static const char help[] =
 	"  paths [PLACES]                                 the paths of the profile\n"
 	"PLACES: --cwd D --home H --config-dir C --writable R... --profile NAME|FILE, or --path "
 	"P...\n"
-	"every verb: --ledger FILE; all but run: --json, --verbose\n";
+	"every verb: --ledger FILE, --runtime-dir DIR; all but run: --json, --verbose\n";
 
 int tn_stubs_main(int argc, char **argv)
 {

@@ -35,9 +35,9 @@ int tn_stubs_hold_for_launch(const TnStubLaunch *launch, const TnStubMask *masks
 
 /*
  * Starts the reaper for a ledger unless one runs. Forks twice, so that it is no child of the
- * caller. 0 or -errno.
+ * caller. runtime_dir may be NULL. 0 or -errno.
  */
-int tn_stubs_start_reaper(const char *program, const char *ledger_path);
+int tn_stubs_start_reaper(const char *program, const char *ledger_path, const char *runtime_dir);
 
 /* Removes what ended sandboxes left until none is left, then returns 0; -errno. */
 int tn_stubs_reap(const TnStubsOptions *options);

@@ -1,0 +1,377 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The stub keeper: what breaks without it, with bwrap alone, and that it does not with it.
+. "$(dirname "$0")/../lib.sh"
+
+limit killed_holders_leave_nothing 120
+limit killed_holders_leave_nothing_500_times 900
+limit eight_processes_start_at_once 300
+long killed_holders_leave_nothing_500_times
+
+# A ledger, a home and a work tree of this case alone.
+stubs_setup() {
+	STUBS=$TT_BUILD/launcher/tmpnest-stubs
+	FRONT=$TT_BUILD/tests/tools/stub-front
+	export TMPNEST_STUBS_LEDGER=$TT_WORK/state/ledger.json HOME=$TT_WORK/home
+	export STUB_FRONT_RUNTIME=$TT_WORK/run STUB_FRONT_REAPER=$STUBS
+	export STUB_FRONT_BWRAP
+	STUB_FRONT_BWRAP=$(command -v bwrap)
+	mkdir -p "$HOME" "$TT_WORK/w" "$STUB_FRONT_RUNTIME"
+	W=$TT_WORK/w P=$TT_WORK/w/.bashrc
+	# sandbox PROGRAM MASK-WORDS... -- COMMAND...: as runtimes make it, with a writable work tree
+	mkdir bin
+	cat >bin/sandbox <<-EOF
+		#!/bin/sh
+		program=\$1
+		shift
+		exec "\$program" --die-with-parent --unshare-pid --ro-bind / / --bind '$W' '$W' --dev /dev --proc /proc "\$@"
+	EOF
+	chmod +x bin/sandbox
+	PATH=$TT_WORK/bin:$PATH
+}
+
+hold() { "$STUBS" hold --owner "$1" --pid $$ --cwd "$W" --home "$HOME" "${@:2}"; }
+
+# What a runtime does after a command that it planned when the path was not there.
+runtime_cleans_up() {
+	[ -s "$P" ] || [ ! -f "$P" ] || rm -f "$P"
+}
+
+in_sandbox() { # a shell that tells that it runs, waits for the file GO and then does the rest
+	echo "echo ready; while [ ! -e '$W/go' ]; do sleep 0.02; done; $1"
+}
+
+# A makes a stub; B plans with it there; A's runtime removes it; B's bwrap starts.
+case_without_us_a_start_fails() {
+	stubs_setup
+	background a sandbox bwrap --ro-bind /dev/null "$P" -- sh -c "$(in_sandbox true)"
+	wait_for_line a ready
+	[ -f "$P" ] # so B plans --ro-bind P P
+	touch "$W/go"
+	wait
+	runtime_cleans_up
+	capture sandbox bwrap --ro-bind "$P" "$P" -- true
+	differ status "$status" 0
+	contains message "$err" "Can't find source path"
+}
+
+case_with_us_the_start_succeeds() {
+	stubs_setup
+	hold runtime >held
+	grep -qx "$P" held
+	background a sandbox bwrap --ro-bind "$P" "$P" -- sh -c "$(in_sandbox true)"
+	wait_for_line a ready
+	touch "$W/go"
+	wait
+	# A found the path there, so it does not clean up: it is no stub of its own
+	runs 0 sandbox bwrap --ro-bind "$P" "$P" -- true
+	"$STUBS" release --owner runtime
+	[ ! -e "$P" ]
+}
+
+# The front needs nobody to call anything: even a planned path that is gone is held again.
+case_with_the_front_the_start_succeeds() {
+	stubs_setup
+	runs 0 sandbox "$FRONT" --ro-bind "$P" "$P" -- true
+	eventually 10 test ! -e "$P"
+}
+
+# Both have the deny; A ends and its runtime unlinks the empty stub; B may write.
+case_without_us_a_deny_is_bypassed() {
+	stubs_setup
+	background a sandbox bwrap --ro-bind /dev/null "$P" -- sh -c "$(in_sandbox true)"
+	wait_for_line a ready
+	background b sandbox bwrap --ro-bind /dev/null "$P" -- sh -c "
+		echo ready; while [ ! -e '$W/go2' ]; do sleep 0.02; done; echo evil >'$P'"
+	wait_for_line b ready
+	touch "$W/go"
+	sleep 0.3
+	runtime_cleans_up
+	touch "$W/go2"
+	wait
+	equal 'what B wrote on the host' "$(cat "$P")" evil
+}
+
+case_with_the_front_it_is_not() {
+	stubs_setup
+	background a sandbox "$FRONT" --ro-bind /dev/null "$P" -- sh -c "$(in_sandbox true)"
+	wait_for_line a ready
+	background b sandbox "$FRONT" --ro-bind /dev/null "$P" -- sh -c "
+		echo ready; while [ ! -e '$W/go2' ]; do sleep 0.02; done; echo evil >'$P' && echo written"
+	wait_for_line b ready
+	touch "$W/go"
+	sleep 0.3
+	runtime_cleans_up
+	touch "$W/go2"
+	wait
+	lacks 'B' "$(cat b.log)" written
+	eventually 10 test ! -e "$P"
+	eventually 10 test "$(cat "$TMPNEST_STUBS_LEDGER" | grep -c path)" = 0
+}
+
+# An empty directory as the mask: the runtime's cleanup would rmdir it.
+case_a_directory_mask_is_held_too() {
+	stubs_setup
+	mkdir empty
+	background a sandbox "$FRONT" --ro-bind "$TT_WORK/empty" "$W/.claude" -- sh -c "$(in_sandbox true)"
+	wait_for_line a ready
+	! rmdir "$W/.claude" 2>/dev/null
+	touch "$W/go"
+	wait
+	eventually 10 test ! -e "$W/.claude"
+}
+
+case_a_caller_with_its_own_sync_fd() {
+	stubs_setup
+	export STUB_FRONT_NO_LEASE=1
+	background a sandbox "$FRONT" --ro-bind /dev/null "$P" -- sh -c "$(in_sandbox 'sleep 1')"
+	wait_for_line a ready
+	"$STUBS" reclaim
+	[ -e "$P" ]
+	touch "$W/go"
+	wait
+	eventually 15 test ! -e "$P"
+}
+
+reapers() { pgrep -f "tmpnest-stubs reaper --ledger $TMPNEST_STUBS_LEDGER"; }
+
+# The reaper is killed; the next one that comes along does its work.
+case_a_killed_reaper_is_made_up_for() {
+	stubs_setup
+	background a sandbox "$FRONT" --ro-bind /dev/null "$P" -- sh -c "$(in_sandbox true)"
+	wait_for_line a ready
+	eventually 5 reapers
+	kill -9 "$(reapers)"
+	touch "$W/go"
+	wait
+	sleep 0.3
+	[ -e "$P" ]
+	"$STUBS" reclaim
+	[ ! -e "$P" ]
+}
+
+case_one_reaper_for_many_sandboxes() {
+	stubs_setup
+	local i
+	for i in 1 2 3 4; do
+		background "a$i" sandbox "$FRONT" --ro-bind /dev/null "$W/.zshrc" --ro-bind /dev/null "$P" -- \
+			sh -c "$(in_sandbox true)"
+	done
+	for i in 1 2 3 4; do wait_for_line "a$i" ready; done
+	equal reapers "$(reapers | wc -l)" 1
+	touch "$W/go"
+	wait
+	eventually 10 test ! -e "$P"
+	eventually 10 test -z "$(reapers)"
+}
+
+case_eight_processes_start_at_once() {
+	stubs_setup
+	local i rounds=${TT_LONG:+125}
+	for i in 1 2 3 4 5 6 7 8; do
+		background "p$i" bash -c '
+			for round in $(seq "$2"); do
+				plan=/dev/null; [ ! -e "$3" ] || plan=$3
+				"$1" --die-with-parent --unshare-pid --ro-bind / / --bind "$4" "$4" --ro-bind "$plan" "$3" \
+					--dev /dev --proc /proc -- sh -c "! echo evil 2>/dev/null >\"$3\"" || echo "failed $round"
+				[ "$plan" = "$3" ] || [ -s "$3" ] || rm -f "$3"
+			done; echo done' - "$FRONT" "${rounds:-10}" "$P" "$W"
+	done
+	wait
+	for i in 1 2 3 4 5 6 7 8; do
+		equal "process $i" "$(cat "p$i.log")" 'done'
+	done
+	eventually 10 test ! -e "$P"
+}
+
+# Holders are killed at any moment, and somebody fills, replaces and writes meanwhile. What was
+# there before, and what was written, must be there after; nothing else may.
+kill_holders() { # ROUNDS
+	stubs_setup
+	git init -q "$W"
+	local i pid names=(.zshrc .profile .mcp.json .claude/agents .gitconfig)
+	cp "$W/.git/info/exclude" exclude
+	echo mine >"$W/.gitmodules"
+	: >"$W/.idea"
+	for i in $(seq "$1"); do
+		setsid "$STUBS" run --owner "r$i" --cwd "$W" --home "$HOME" \
+			-- sleep 30 >/dev/null 2>&1 &
+		pid=$!
+		sleep "0.0$((RANDOM % 4))$((RANDOM % 10))"
+		case $((RANDOM % 4)) in
+		0) local name=$W/${names[RANDOM % 5]} && rm -f "$name" && echo "real" >"$name" 2>/dev/null &&
+			mkdir -p "real/$(dirname "${name#"$W/"}")" && touch "real/${name#"$W/"}" ;;
+		esac || :
+		kill -9 -- "-$pid" 2>/dev/null || kill -9 "$pid" 2>/dev/null || :
+		wait "$pid" 2>/dev/null || :
+	done
+	"$STUBS" reclaim --verbose >reclaimed
+	equal 'holders left' "$("$STUBS" list --json | json 'len(d)')" 0
+	equal 'what was there' "$(cat "$W/.gitmodules")" mine
+	[ -e "$W/.idea" ]
+	cmp "$W/.git/info/exclude" exclude
+	local rest
+	rest=$(cd "$W" && find . -path ./.git -prune -o -type f -print | sort)
+	local wanted
+	wanted=$( (echo ./.gitmodules && echo ./.idea && cd real 2>/dev/null && find . -type f) | sort)
+	equal 'files after all' "$rest" "$wanted"
+	[ ! -e "$W/.git/config.worktree" ]
+	equal 'the home directory' "$(ls -A "$HOME")" ''
+}
+
+case_killed_holders_leave_nothing() { kill_holders 20; }
+case_killed_holders_leave_nothing_500_times() { kill_holders 500; }
+
+case_many_hold_and_release_at_once() {
+	stubs_setup
+	local i
+	for i in 1 2 3 4 5 6; do
+		background "p$i" bash -c 'for n in 1 2 3 4 5; do
+			"$1" hold --owner "$2" --pid $$ --cwd "$3" --home "$HOME" >/dev/null || echo failed
+			[ -e "$3/.bashrc" ] || echo missing
+			"$1" release --owner "$2" >/dev/null || echo failed
+		done' - "$STUBS" "p$i" "$W"
+	done
+	wait
+	equal 'complaints' "$(cat p?.log)" ''
+	equal 'files left' "$(ls -A "$W" "$HOME" | grep -v ':$' | grep . || :)" ''
+}
+
+case_run_dies_as_its_command() {
+	stubs_setup
+	runs 7 "$STUBS" run --owner r --cwd "$W" --home "$HOME" -- sh -c "[ -e '$P' ] && exit 7"
+	[ ! -e "$P" ]
+	capture bash -c '"$@" & wait $!' - "$STUBS" run --owner r --cwd "$W" --home "$HOME" -- sh -c 'kill -HUP $$'
+	equal status "$status" 129
+	[ ! -e "$P" ]
+	local signal
+	for signal in TERM INT HUP; do
+		# what a shell starts in the background ignores SIGINT from the start
+		env --default-signal=INT "$STUBS" run --owner r --cwd "$W" --home "$HOME" -- sleep 30 &
+		local pid=$!
+		eventually 5 test -e "$P"
+		kill "-$signal" "$pid"
+		status=0
+		wait "$pid" || status=$?
+		equal "status after $signal" "$status" $((128 + $(kill -l "$signal")))
+		[ ! -e "$P" ]
+	done
+	# a command with a handler of its own decides itself
+	"$STUBS" run --owner r --cwd "$W" --home "$HOME" -- sh -c 'trap "exit 5" TERM; echo ready; while :; do sleep 0.05; done' >t.log &
+	pid=$!
+	eventually 5 grep -q ready t.log
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	equal 'status of a command with a handler' "$status" 5
+	[ ! -e "$P" ]
+	runs 127 "$STUBS" run --owner r --cwd "$W" --home "$HOME" -- /no/such/command
+	runs 0 "$STUBS" run --no-ledger --owner r --cwd "$W" --home "$HOME" -- test -e "$P"
+	[ ! -e "$P" ]
+}
+
+case_verbs_speak_json() {
+	stubs_setup
+	equal created "$(hold one --json | json 'len(d["created"]) > 20')" true
+	equal held "$(hold two --json | json '[len(d["created"]), len(d["held"]) > 20]')" '[0, true]'
+	equal list "$("$STUBS" list --json | json '[sorted({e["owner"] for e in d}), {e["holder"] for e in d} == {"alive"}]')" \
+		'[["one", "two"], true]'
+	equal missing "$("$STUBS" missing --cwd "$W" --home "$HOME" --json | json 'd["missing"]')" '[]'
+	equal paths "$("$STUBS" paths --cwd "$W" --home "$HOME" --json | json "'$P' in d")" true
+	equal 'still held' "$("$STUBS" release --owner one --json | json '[len(d["removed"]), len(d["still_held"]) > 20]')" '[0, true]'
+	equal removed "$("$STUBS" release --all --pid $$ --json | json 'len(d["removed"]) > 20')" true
+	equal reclaim "$("$STUBS" reclaim --json | json 'd["removed"]')" '[]'
+	equal 'files left' "$(ls -A "$W")" ''
+}
+
+case_usage_errors() {
+	stubs_setup
+	local words
+	for words in '' 'frobnicate' 'hold' 'hold --owner' 'hold --owner x --pid 0' 'hold --owner x --pid 1x' \
+		'hold --owner x --frob' 'release' 'release --owner a --all' 'run --owner x' 'run -- true' \
+		'audit' 'list more' 'hold --owner x --ledger relative'; do
+		# shellcheck disable=SC2086  # words
+		runs 2 "$STUBS" $words
+	done
+	runs 1 "$STUBS" hold --owner x --pid 2147483646 --cwd "$W" --home "$HOME"
+	one_message
+	runs 1 "$STUBS" hold --owner x --pid $$ --cwd "$W" --home "$HOME" --profile /no/such/profile
+	one_message
+	equal 'files made' "$(ls -A "$W")" ''
+}
+
+# The ledger of the runtime that the idea comes from: entries of both in one file.
+case_a_foreign_ledger_is_shared() {
+	stubs_setup
+	mkdir -p "$TT_WORK/state"
+	install -m 444 /dev/null "$W/.zshrc"
+	"$TT_PYTHON" - "$W/.zshrc" "$TMPNEST_STUBS_LEDGER" <<-'EOF'
+		import json, os, sys
+		status = os.stat(sys.argv[1])
+		entry = {"path": sys.argv[1], "ino": status.st_ino, "dev": status.st_dev, "kind": "file",
+		         "ctimeMs": status.st_ctime_ns / 1e6, "pid": os.getppid(), "runId": "theirs",
+		         "createdAt": "2026-01-01T00:00:00.000Z", "theirs": {"more": [1]}}
+		json.dump({"version": 1, "entries": [entry, {"path": "../evil"}]}, open(sys.argv[2], "w"))
+	EOF
+	hold ours >/dev/null
+	equal 'their entry, ours beside it' \
+		"$(json '[d["version"], [e["theirs"] for e in d["entries"] if "theirs" in e], {e["runId"] for e in d["entries"]} == {"ours", "theirs"}]' <"$TMPNEST_STUBS_LEDGER")" \
+		'[1, [{"more": [1]}], true]'
+	"$STUBS" release --owner ours >/dev/null
+	[ -e "$W/.zshrc" ] # they hold it still
+	"$STUBS" release --owner theirs >/dev/null
+	[ ! -e "$W/.zshrc" ]
+}
+
+case_a_corrupt_ledger_is_set_aside() {
+	stubs_setup
+	mkdir -p "$TT_WORK/state"
+	truncate -s 100M "$TMPNEST_STUBS_LEDGER"
+	capture hold one
+	equal status "$status" 0
+	contains warning "$err" 'set aside'
+	[ -e "$TMPNEST_STUBS_LEDGER.corrupt" ]
+	"$STUBS" release --owner one >/dev/null
+	equal 'files left' "$(ls -A "$W")" ''
+}
+
+case_programs_read_filled_stubs_without_harm() {
+	stubs_setup
+	"$STUBS" hold --owner f --pid $$ --cwd "$HOME" --home "$HOME" --filled >/dev/null
+	local file
+	for file in "$HOME"/.*.json "$HOME"/.claude/*.json; do
+		"$TT_PYTHON" -c 'import json,sys; assert json.load(open(sys.argv[1])) == {}' "$file"
+	done
+	git config --global user.name >name || [ $? -eq 1 ]
+	equal 'git user.name' "$(cat name)" ''
+	git config --file "$HOME/.gitmodules" --list
+	equal bash "$(bash -i -c 'echo fine' 2>/dev/null)" fine
+	equal 'bash as login' "$(bash -l -c 'echo fine' 2>&1)" fine
+	equal sh "$(sh -c '. "$HOME/.profile" && echo fine')" fine
+	! command -v zsh >/dev/null || equal zsh "$(zsh -i -c 'echo fine' 2>&1)" fine
+	! command -v rg >/dev/null || RIPGREP_CONFIG_PATH=$HOME/.ripgreprc rg --version >/dev/null
+	! command -v node >/dev/null || node -e 'for (const f of process.argv.slice(1)) JSON.parse(require("fs").readFileSync(f))' "$HOME"/.*.json
+	"$STUBS" release --owner f >/dev/null
+	equal 'files left' "$(ls -A "$HOME")" ''
+}
+
+case_audit_lists_exactly_the_differences() {
+	stubs_setup
+	mkdir "$W/.claude"
+	local masks=() path
+	while read -r path; do
+		case $path in
+		*/.zshrc) ;; # the sandbox lacks this one
+		"$W"/*) masks+=(--ro-bind /dev/null "$path") ;;
+		esac
+	done < <("$STUBS" paths --cwd "$W" --home "$HOME" --writable "$W" | grep -v -e '/.git/' -e "/.claude\$")
+	masks+=(--ro-bind /dev/null "$W/.newly-denied")
+	sandbox bwrap "${masks[@]}" -- cat /proc/self/mountinfo >mountinfo
+	capture "$STUBS" audit --mountinfo mountinfo --cwd "$W" --home "$HOME" --json
+	equal status "$status" 1
+	equal 'denied only' "$(json 'd["denied_only"]' <<<"$out")" "[\"$W/.newly-denied\"]"
+	equal 'profile only' "$(json 'sorted(d["profile_only"])' <<<"$out")" \
+		"[\"$W/.claude\", \"$W/.git/config.worktree\", \"$W/.zshrc\"]"
+}
+
+main "$@"
