@@ -33,10 +33,17 @@ declare -A TT_LIMITS=()
 limit() { TT_LIMITS[$1]=$2; }
 
 # Cases that run only with --long: long CASE...
-declare -A TT_LONG_CASES=()
+declare -A TT_LONG_CASES=() TT_CASE_ROLE=()
 long() {
 	local name
 	for name in "$@"; do TT_LONG_CASES[$name]=yes; done
+}
+
+# Cases that make sense in one role only: only ROLE CASE...
+only() {
+	local role=$1 name
+	shift
+	for name in "$@"; do TT_CASE_ROLE[$name]=$role; done
 }
 
 # ---- what a case calls -------------------------------------------------------------
@@ -163,10 +170,12 @@ own_daemon() {
 }
 
 evict_all() {
-	local names
-	names=$(nest_names 2>/dev/null)
-	# shellcheck disable=SC2086  # names have no blanks
-	[ -z "$names" ] || tmpnest evict $names --force
+	local owner=() uid name
+	tmpnest ls --json | json '"\n".join("%d %s" % (n["owner_uid"], n["name"]) for n in d)' 2>/dev/null |
+		while read -r uid name; do
+			[ "$(id -u)" -ne 0 ] || owner=(--owner "$uid")
+			tmpnest evict --force "${owner[@]}" "$name"
+		done
 }
 
 stop_daemon() { # evicts what is left and ends the daemon of the present directories
@@ -208,13 +217,18 @@ store_entries() { # every entry of the directories nests and trash of a store
 
 # Root's tests of a plain user: runs a command as $TT_USER, in a directory of its own.
 as_user() {
-	[ -n "${TT_USER:-}" ] || skip 'no plain test user (it needs root to make one)'
+	as_user_words
+	"${AS_USER[@]}" "$@"
+}
+
+# The same as words in AS_USER, where a function cannot be called.
+as_user_words() {
 	local home
 	home=$(getent passwd "$TT_USER" | cut -d: -f6)
 	mkdir -p "$TT_WORK/user"
 	chown "$TT_USER:" "$TT_WORK/user"
-	(cd "$TT_WORK/user" && HOME=$home USER=$TT_USER LOGNAME=$TT_USER \
-		setpriv --reuid "$TT_USER" --regid "$TT_USER" --init-groups "$@")
+	AS_USER=(env -C "$TT_WORK/user" "HOME=$home" "USER=$TT_USER" "LOGNAME=$TT_USER"
+		setpriv --reuid "$TT_USER" --regid "$TT_USER" --init-groups)
 }
 
 # ---- the frame ---------------------------------------------------------------------
@@ -224,6 +238,7 @@ cases() {
 	local name
 	sed -nE 's/^case_([a-z0-9_]+)\(\).*/\1/p' "$TT_SCRIPT" | while read -r name; do
 		[ -z "${TT_LONG_CASES[$name]:-}" ] || [ -n "${TT_LONG:-}" ] || continue
+		[ -z "${TT_ROLE:-}" ] || [ "${TT_CASE_ROLE[$name]:-$TT_ROLE}" = "$TT_ROLE" ] || continue
 		echo "$name"
 	done
 }
@@ -258,11 +273,12 @@ end_case() {
 	exit "$status"
 }
 
-# What an ended daemon must leave: no file of a nest, no socket, no lease.
+# What an ended daemon must leave: no file of a nest, no socket. (A lease whose sandbox
+# outlived the daemon is the next daemon's to remove: death.sh.)
 stops_clean() {
 	local rest=
 	[ ! -d "$TMPNEST_STORE_DIR" ] || rest=$(store_entries "$TMPNEST_STORE_DIR")
-	[ ! -d "$TMPNEST_RUNTIME_DIR" ] || rest+=$(find "$TMPNEST_RUNTIME_DIR" -type s -o -type p)
+	[ ! -d "$TMPNEST_RUNTIME_DIR" ] || rest+=$(find "$TMPNEST_RUNTIME_DIR" -type s)
 	[ -z "$rest" ] || {
 		echo "left in the directories of the daemon: $rest" | head -20
 		return 1

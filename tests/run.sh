@@ -183,7 +183,7 @@ run_script() { # ROLE GROUP SCRIPT CASE-FILTER...
 	local -a env=(
 		"PATH=$STAGE/build/launcher:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 		"TT_ROLE=$role" "TT_BASE=$dir" "TT_BUILD=$STAGE/build" "TT_TESTS=$STAGE/tests"
-		"TT_RUN=$TT_RUN" "TT_USER=$TEST_USER" "TT_STRICT=${TT_STRICT:-}" "TT_LONG=${TT_LONG:-}"
+		"TT_RUN=$TT_RUN" "TT_USER=$TEST_USER" "TT_GROUP=$TEST_GROUP" "TT_STRICT=${TT_STRICT:-}" "TT_LONG=${TT_LONG:-}"
 		"TT_NODE_MODULES=$STAGE/node_modules" "LC_ALL=C.UTF-8" "TERM=${TERM:-dumb}"
 		"MONGOMS_SYSTEM_BINARY=${MONGOMS_SYSTEM_BINARY:-}"
 	)
@@ -216,10 +216,9 @@ leaks() {
 # Everything that a test starts carries TT_RUN in its environment.
 our_processes() {
 	local file pid
-	for file in /proc/[0-9]*/environ; do
+	for file in $(grep -lzxF "TT_RUN=$TT_RUN" /proc/[0-9]*/environ 2>/dev/null); do
 		pid=${file#/proc/}
 		pid=${pid%/environ}
-		{ tr '\0' '\n' <"$file"; } 2>/dev/null | grep -qxF "TT_RUN=$TT_RUN" || continue
 		printf '%s %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline")"
 	done
 	for pid in /proc/[0-9]*; do
@@ -245,7 +244,7 @@ no_mounts() { diff "$BASE/mounts.before" /proc/self/mounts; }
 no_files() {
 	local dir left
 	left=$(find "$BASE" -mindepth 2 -path "$STAGE" -prune -o \( -path '*/nests/*' -o -path '*/trash/*' \
-		-o -type s -o -type p \) -print | head -20)
+		-o -type s \) -print | head -20)
 	[ -z "$left" ] || { printf '%s\n' "$left" && return 1; }
 }
 
@@ -270,20 +269,17 @@ make_base() {
 	: >"$BASE/group.log"
 }
 
-# The plain user of the tests; a user that was there before is kept.
+# The plain user of this run, with a second group; gone with the run.
 make_user() {
-	TEST_USER='' USER_HOME='' USER_MADE=''
+	TEST_USER='' TEST_GROUP='' USER_HOME=''
 	[ "$(id -u)" -eq 0 ] || return 0
-	TEST_USER=tmpnest-test
-	if ! getent passwd "$TEST_USER" >/dev/null; then
-		useradd --create-home --user-group --shell /bin/bash "$TEST_USER" 2>"$BASE/useradd.log" &&
-			groupadd --force tmpnest-test2 && usermod -aG tmpnest-test2 "$TEST_USER" || {
-			cat "$BASE/useradd.log" >&2
-			echo 'cannot make the plain user of the tests' >&2
-			exit 1
-		}
-		USER_MADE=yes
-	fi
+	local user=tmpnest-test-$$
+	groupadd "$user-2" && useradd --create-home --user-group --groups "$user-2" --shell /bin/bash "$user" || {
+		groupdel "$user-2"
+		echo 'cannot make the plain user of the tests' >&2
+		exit 1
+	}
+	TEST_USER=$user TEST_GROUP=$user-2
 	USER_HOME=$(getent passwd "$TEST_USER" | cut -d: -f6)
 }
 
@@ -314,9 +310,9 @@ make_node_modules() {
 
 clean_up() {
 	trap - EXIT
-	[ -z "${USER_MADE:-}" ] || {
+	[ -z "${TEST_USER:-}" ] || {
 		userdel --remove "$TEST_USER"
-		groupdel tmpnest-test2
+		groupdel "$TEST_GROUP"
 	} >/dev/null 2>&1
 	if [ -n "${TT_KEEP:-}" ] || [ "$FAILED" -gt 0 ]; then
 		[ ! -d "$BASE" ] || echo "the directories of the tests: $BASE"

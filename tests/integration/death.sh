@@ -3,16 +3,13 @@
 # What is left when something is killed: sandboxes, launchers, the worker, the keeper.
 . "$(dirname "$0")/../lib.sh"
 
+long leases_that_nobody_watched_end_with_the_next_daemon
+limit leases_that_nobody_watched_end_with_the_next_daemon 120
+
 worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 
 # Processes of this case besides the shell: those that have its mark in their environment.
-marked_processes() {
-	local file
-	for file in /proc/[0-9]*/environ; do
-		{ tr '\0' '\n' <"$file"; } 2>/dev/null | grep -qx "TT_DEATH=$1" && echo "$file"
-	done
-	true
-}
+marked_processes() { grep -lzxF "TT_DEATH=$1" /proc/[0-9]*/environ 2>/dev/null || true; }
 
 none_marked() { [ -z "$(marked_processes "$1")" ]; }
 
@@ -56,7 +53,23 @@ case_a_launcher_killed_at_any_moment_leaves_nothing() {
 	done
 	eventually 10 no_nests
 	eventually 10 trash_is_empty
-	equal 'leases' "$(find "$TMPNEST_RUNTIME_DIR" -type p 2>/dev/null)" ''
+}
+
+# The daemon never heard of a launcher that was killed with its lease just made, and a lease
+# may end while no daemon runs: the next start removes their names.
+case_leases_that_nobody_watched_end_with_the_next_daemon() {
+	own_daemon
+	background view tmpnest run --nest v -- sh -c 'echo made; exec sleep 60'
+	wait_for_line view made
+	tmpnest evict --force v
+	tmpnest daemon stop
+	eventually 5 daemon_is_gone
+	end_background
+	mkfifo -m 600 "$TMPNEST_RUNTIME_DIR/leases/0123456789abcdef0123456789abcdef"
+	sleep 61 # one that was made in the last minute is spared: its launcher may be about to ask
+	tmpnest daemon start
+	equal 'leases' "$(ls -A "$TMPNEST_RUNTIME_DIR/leases")" ''
+	stop_daemon
 }
 
 case_a_dead_worker_fails_running_views_clearly_and_new_runs_work() {

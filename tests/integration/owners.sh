@@ -3,6 +3,10 @@
 # Who may use which daemon, and with which rights a payload runs.
 . "$(dirname "$0")/../lib.sh"
 
+only root root_payloads_cannot_mount_and_are_in_a_user_namespace the_root_daemon_serves_root_and_a_plain_user \
+	a_root_nest_gives_files_their_callers_ids
+only user the_users_daemon_is_for_its_user_only another_group_is_refused_with_both_named
+
 case_a_payload_has_no_capabilities_and_no_new_privileges() {
 	runs 0 tmpnest run -- grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs)' /proc/self/status
 	equal 'effective' "$(awk '/CapEff/ { print $2 }' <<<"$out")" 0000000000000000
@@ -12,7 +16,6 @@ case_a_payload_has_no_capabilities_and_no_new_privileges() {
 }
 
 case_root_payloads_cannot_mount_and_are_in_a_user_namespace() {
-	[ "$TT_ROLE" = root ] || skip 'for root'
 	runs 0 tmpnest run -- readlink /proc/self/ns/user
 	differ 'the user namespace' "$out" "$(readlink /proc/self/ns/user)"
 	capture tmpnest run -- mount -t tmpfs none /mnt
@@ -38,7 +41,6 @@ case_run_as_changes_the_ids_first() {
 }
 
 case_the_root_daemon_serves_root_and_a_plain_user() {
-	[ "$TT_ROLE" = root ] || skip 'for root'
 	own_daemon
 	chmod 755 "$TT_WORK" "$TT_BASE"
 	tmpnest daemon start
@@ -59,16 +61,17 @@ case_the_root_daemon_serves_root_and_a_plain_user() {
 	capture as_user tmpnest daemon stop
 	equal 'status of daemon stop by the user' "$status" 4
 	# two commands of the user meet in one nest
-	background server as_user tmpnest run --nest mine -- "$TT_BUILD/tests/tools/unix-socket" listen /tmp/s
+	as_user_words
+	background server "${AS_USER[@]}" tmpnest run --nest mine -- "$TT_BUILD/tests/tools/unix-socket" listen /tmp/s
 	wait_for_line server listening
 	runs 0 as_user tmpnest run --nest mine -- "$TT_BUILD/tests/tools/unix-socket" connect /tmp/s
 	runs 0 as_user tmpnest evict --force mine
+	end_background
 	eventually 5 eval '[ "$(tmpnest ls --json | json "len(d)")" = 2 ]'
 	stop_daemon
 }
 
 case_a_root_nest_gives_files_their_callers_ids() {
-	[ "$TT_ROLE" = root ] || skip 'for root'
 	# with kept capabilities a payload of root can be several users
 	runs 0 tmpnest run --keep-caps -- sh -c "
 		setpriv --reuid $TT_USER --regid $TT_USER --clear-groups sh -c 'echo x >/tmp/f; mkdir /tmp/d; cat /tmp/f'
@@ -79,7 +82,6 @@ case_a_root_nest_gives_files_their_callers_ids() {
 }
 
 case_the_users_daemon_is_for_its_user_only() {
-	[ "$TT_ROLE" = user ] || skip 'for a plain user'
 	tmpnest daemon status || tmpnest daemon start
 	equal 'mode of the attach socket' "$(stat -c %a "$TMPNEST_RUNTIME_DIR/attach.sock")" 600
 	equal 'mode of the control socket' "$(stat -c %a "$TMPNEST_RUNTIME_DIR/control.sock")" 600
@@ -87,13 +89,12 @@ case_the_users_daemon_is_for_its_user_only() {
 }
 
 case_another_group_is_refused_with_both_named() {
-	[ "$TT_ROLE" = user ] || skip "for a plain user's daemon"
-	id -nG | grep -qw tmpnest-test2 || skip 'the user has no second group'
+	[ -n "$TT_GROUP" ] || skip 'the user has no second group (root makes one)'
 	tmpnest daemon status || tmpnest daemon start
-	runs 125 sg tmpnest-test2 -c 'tmpnest run -- true'
+	runs 125 sg "$TT_GROUP" -c 'tmpnest run -- true'
 	one_message
 	contains 'its own group' "$err" "$(id -gn)"
-	contains 'the other group' "$err" tmpnest-test2
+	contains 'the other group' "$err" "$TT_GROUP"
 }
 
 case_a_sandbox_cannot_talk_to_the_daemon_even_with_the_socket() {
