@@ -35,7 +35,7 @@ typedef struct TnNode {
 	uint32_t children; /* links that have this node as parent */
 	uint32_t next_by_id, next_by_ino;
 	uint32_t flags;
-	int32_t held_fd; /* keeps an unlinked node alive: O_PATH, a directory's O_RDONLY; or -1 */
+	int32_t held_fd; /* of a node without a known place: O_PATH, a directory's O_RDONLY; or -1 */
 	uint16_t type;   /* S_IFMT bits */
 	uint8_t subtree; /* TnSubtree */
 	uint8_t charge;  /* TN_CHARGE_..., as `pages` guarded by the node's own lock */
@@ -45,6 +45,7 @@ typedef struct TnNode {
 enum { /* flags */
 	TN_NODE_ORPHAN = 1 << 0,     /* unlinked, alive by the kernel's references */
 	TN_NODE_IN_ORPHANS = 1 << 1, /* its file is orphans/<id>, no descriptor held */
+	TN_NODE_UNNAMED = 1 << 2,    /* an orphan made by O_TMPFILE: may get a first name */
 };
 
 enum { /* charge */
@@ -73,6 +74,7 @@ typedef struct TnArenaHeader {
 	uint32_t reserved2;
 	TnAccount account;
 	_Atomic uint64_t orphans;
+	_Atomic uint64_t held;             /* nodes that have a held_fd */
 	_Atomic uint64_t xattr_bytes;      /* charged for extended attributes, all nodes */
 	_Atomic uint64_t denied;           /* refusals by rules */
 	_Atomic uint64_t requests[TN_OPCODES];

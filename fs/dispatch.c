@@ -190,7 +190,7 @@ size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, s
 	const Row *row = &unknown;
 	int r;
 
-	if (size < sizeof(*in) || in->len != size)
+	if (size < sizeof(*in))
 		return 0;
 	request.arg_size = size - sizeof(*in);
 	if (in->opcode < TN_OPCODES && rows[in->opcode].name)
@@ -198,7 +198,7 @@ size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, s
 	if (in->opcode < TN_OPCODES)
 		atomic_fetch_add_explicit(&nest->arena.header->requests[in->opcode], 1,
 		                          memory_order_relaxed);
-	r = serve(&request, row);
+	r = in->len == size ? serve(&request, row) : -EINVAL;
 	if (r == TN_NO_REPLY || row->silent)
 		return 0;
 	if (r < 0)

@@ -173,8 +173,10 @@ static void forget_everything(TnNest *nest)
 
 	pthread_mutex_lock(&nest->table_lock);
 	for (uint32_t i = tn_node_next(nest->table, TN_ROOT_INDEX); i; i = tn_node_next(nest->table, i)) {
-		if (tn_node_at(nest->table, i)->flags & TN_NODE_ORPHAN)
-			tn_released_collect(tn_node_at(nest->table, i), &released);
+		TnNode *node = tn_node_at(nest->table, i);
+
+		if ((node->flags & TN_NODE_ORPHAN) || node->held_fd >= 0)
+			tn_released_collect(node, &released);
 	}
 	tn_node_table_reset(nest->table, nest->root_ino);
 	pthread_mutex_unlock(&nest->table_lock);
@@ -342,9 +344,14 @@ static bool await_refund(TnNest *nest)
 int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *ret)
 {
 	int r = tn_quota_reserve(nest->account, bytes, inodes, ret);
+	bool more = true;
 
-	while (r == -ENOSPC && await_refund(nest))
+	/* Once more also when no refund was seen: it may have come just before the wait. */
+	while (r == -ENOSPC && more) {
+		more = await_refund(nest);
+		atomic_fetch_sub(&nest->account->refusals, 1); /* only the last one is one */
 		r = tn_quota_reserve(nest->account, bytes, inodes, ret);
+	}
 	return r;
 }
 
@@ -466,7 +473,7 @@ static int count_held(TnNest *nest, TnUsage *usage)
 	for (uint32_t i = tn_node_next(nest->table, 0); i && r == 0; i = tn_node_next(nest->table, i)) {
 		const TnNode *node = tn_node_at(nest->table, i);
 
-		if (node->held_fd >= 0)
+		if ((node->flags & TN_NODE_ORPHAN) && node->held_fd >= 0)
 			r = tn_recount_held(&nest->store, node->held_fd, usage);
 	}
 	pthread_mutex_unlock(&nest->table_lock);

@@ -249,6 +249,13 @@ bool tn_node_has_link(TnNodeTable *table, uint32_t index, uint32_t parent, const
 	return find_link(table, index, parent, name) != NULL;
 }
 
+bool tn_node_is_only_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name)
+{
+	const uint32_t *at = find_link(table, index, parent, name);
+
+	return at && at == &tn_node_at(table, index)->links && link_at(table, *at)->next == 0;
+}
+
 bool tn_node_add_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name)
 {
 	TnArenaHeader *header = table->arena->header;
@@ -351,6 +358,13 @@ static void release_unneeded(TnNodeTable *table, uint32_t index, TnNodeReleased 
 	}
 }
 
+/* For a node that nobody has got to know. */
+static void ignore_released(TnNode *node, void *data)
+{
+	(void)node;
+	(void)data;
+}
+
 uint32_t tn_node_enter(TnNodeTable *table, uint32_t parent, const char *name, uint64_t ino,
                        mode_t type)
 {
@@ -368,6 +382,7 @@ uint32_t tn_node_enter(TnNodeTable *table, uint32_t parent, const char *name, ui
 	tn_node_at(table, index)->lookups++;
 	if (index != TN_ROOT_INDEX && !tn_node_add_link(table, index, parent, name)) {
 		tn_node_at(table, index)->lookups--;
+		release_unneeded(table, index, ignore_released, NULL);
 		return 0;
 	}
 	return index;

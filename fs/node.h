@@ -69,6 +69,9 @@ void tn_node_remove_link(TnNodeTable *table, uint32_t index, uint32_t parent, co
 /* True when it was the known name. */
 bool tn_node_has_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name);
 
+/* True when it is the known name, and there is no other. */
+bool tn_node_is_only_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name);
+
 /* The first known name of the node: its parent, and its name copied. 0 when it has none. */
 uint32_t tn_node_name(TnNodeTable *table, uint32_t index, char name[NAME_MAX + 1]);
 

@@ -101,10 +101,23 @@ static int refused(TnNest *nest, int error)
 	return error;
 }
 
+/* Removed, and alive by somebody's cwd: nothing can be made in it. */
+static bool is_removed(TnNest *nest, uint32_t directory)
+{
+	bool removed;
+
+	pthread_mutex_lock(&nest->table_lock);
+	removed = tn_node_at(nest->table, directory)->flags & TN_NODE_ORPHAN;
+	pthread_mutex_unlock(&nest->table_lock);
+	return removed;
+}
+
 int tn_check_new_name(TnNest *nest, uint32_t parent, const char *name)
 {
 	if (parent == TN_ROOT_INDEX)
 		return -EPERM;
+	if (is_removed(nest, parent))
+		return -ENOENT;
 	if (nest->frozen)
 		return -EROFS;
 	switch (verdict(nest, parent, name)) {
@@ -166,52 +179,6 @@ void tn_released_collect(TnNode *node, void *data)
 	released->list = copy;
 }
 
-/* What an unlinked inode was charged, read before its last descriptor goes. */
-static uint64_t orphan_charge(TnNest *nest, const TnNode *node, int fd)
-{
-	bool xattrs = atomic_load(&nest->arena.header->xattr_bytes) > 0 &&
-	              (node->type == S_IFREG || node->type == S_IFDIR);
-	TN_AUTOFD readable = -1;
-	struct stat st;
-	int64_t bytes;
-
-	if ((node->charge & TN_CHARGE_KNOWN) && !xattrs)
-		return node->pages * TN_PAGE_SIZE;
-	if (fstat(fd, &st) < 0)
-		return 0;
-	if (node->type == S_IFREG || node->type == S_IFDIR) {
-		readable = tn_reopen(fd, O_RDONLY);
-		if (readable < 0)
-			return node->pages * TN_PAGE_SIZE;
-	}
-	if (xattrs) {
-		int64_t names = tn_store_xattr_bytes(readable);
-
-		if (names > 0)
-			atomic_fetch_sub(&nest->arena.header->xattr_bytes, (uint64_t)names);
-	}
-	bytes = tn_store_charge(&nest->store, readable >= 0 ? readable : fd, &st, xattrs);
-	return bytes > 0 ? (uint64_t)bytes : 0;
-}
-
-static void finish_orphan(TnNest *nest, const TnNode *node)
-{
-	TN_AUTOFD fd = node->held_fd;
-	char name[24];
-	uint64_t bytes;
-
-	if (node->flags & TN_NODE_IN_ORPHANS) {
-		snprintf(name, sizeof(name), "%" PRIu64, node->id);
-		fd = tn_open_beneath(nest->store.orphans, name, O_PATH | O_NOFOLLOW, 0);
-	}
-	bytes = orphan_charge(nest, node, fd);
-	if (node->flags & TN_NODE_IN_ORPHANS)
-		unlinkat(nest->store.orphans, name, 0);
-	tn_close(&fd);
-	atomic_fetch_sub(&nest->arena.header->orphans, 1);
-	tn_nest_refund(nest, bytes, 1);
-}
-
 void tn_released_finish(TnReleased *released)
 {
 	TnNest *nest = released->nest;
@@ -225,8 +192,8 @@ void tn_released_finish(TnReleased *released)
 			tn_fdcache_drop(nest->files, nest->id, node->id);
 		else if (node->type == S_IFDIR)
 			tn_fdcache_drop(nest->dirs, nest->id, node->id);
-		if (node->flags & TN_NODE_ORPHAN)
-			finish_orphan(nest, node);
+		if ((node->flags & TN_NODE_ORPHAN) || node->held_fd >= 0)
+			tn_hold_end(nest, node);
 		free(item);
 	}
 }

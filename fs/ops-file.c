@@ -190,7 +190,8 @@ static int allocate(TnNest *nest, TnNode *node, int fd, const struct fuse_falloc
 	TN_RESERVATION reservation = {0};
 	bool grows = !(in->mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_COLLAPSE_RANGE |
 	                           FALLOC_FL_INSERT_RANGE));
-	bool plain = !(in->mode & ~(uint32_t)FALLOC_FL_KEEP_SIZE), exact = true;
+	/* Storage past the end of the file makes it sparse: a truncation may keep or drop it. */
+	bool plain = in->mode == 0, exact = true;
 	uint64_t missing = 0;
 	int r = tn_charge_load(nest, node, fd);
 

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,15 +27,23 @@ static int reply_missing(TnRequest *request)
 	return 0;
 }
 
-static int stat_name(TnNest *nest, uint32_t parent, const char *name, struct stat *ret)
+/*
+ * Looks and enters what is found under one lock: a revalidating LOOKUP comes without the
+ * parent's lock, and the name must not go in between.
+ */
+static int find_name(TnRequest *request, struct fuse_entry_out *ret)
 {
+	TnNest *nest = request->nest;
 	TN_FD dir = TN_FD_NONE;
+	struct stat st;
 	int r;
 
 	pthread_rwlock_rdlock(&nest->tree);
-	r = tn_resolve_dir(nest, parent, &dir);
-	if (r == 0 && fstatat(dir.fd, name, ret, AT_SYMLINK_NOFOLLOW) < 0)
+	r = tn_resolve_dir(nest, request->node, &dir);
+	if (r == 0 && fstatat(dir.fd, request->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		r = -errno;
+	if (r == 0)
+		r = tn_fill_entry(request, request->node, request->name, &st, ret);
 	pthread_rwlock_unlock(&nest->tree);
 	return r;
 }
@@ -43,19 +52,15 @@ int tn_op_lookup(TnRequest *request)
 {
 	TnNest *nest = request->nest;
 	struct fuse_entry_out entry;
-	struct stat st;
 	int r;
 
 	if (tn_verdict_of_name(nest, request->node, request->name) == TN_DENIED) {
 		atomic_fetch_add(&nest->arena.header->denied, 1);
 		return reply_missing(request);
 	}
-	r = stat_name(nest, request->node, request->name, &st);
+	r = find_name(request, &entry);
 	if (r == -ENOENT)
 		return reply_missing(request);
-	if (r < 0)
-		return r;
-	r = tn_fill_entry(request, request->node, request->name, &st, &entry);
 	if (r < 0)
 		return r;
 	memcpy(tn_reply_alloc(request, sizeof(entry)), &entry, sizeof(entry));
@@ -253,15 +258,33 @@ int tn_op_symlink(TnRequest *request)
 
 /* --- LINK ------------------------------------------------------------------------------ */
 
+/* An unlinked file has no way back (-ENOENT); *ret: an unnamed one lies in orphans/. */
+static int check_linkable(TnNest *nest, uint32_t index, bool *ret)
+{
+	uint32_t flags;
+
+	pthread_mutex_lock(&nest->table_lock);
+	flags = tn_node_at(nest->table, index)->flags;
+	pthread_mutex_unlock(&nest->table_lock);
+	*ret = (flags & TN_NODE_UNNAMED) && (flags & TN_NODE_IN_ORPHANS);
+	return (flags & TN_NODE_ORPHAN) && !(flags & TN_NODE_UNNAMED) ? -ENOENT : 0;
+}
+
 static int link_place(TnNest *nest, uint32_t index, int dir, const char *name)
 {
 	TN_PLACE from = {.dir = TN_FD_NONE};
+	bool is_unnamed;
 	char path[32];
-	int r = tn_resolve_place(nest, index, &from);
+	int r = check_linkable(nest, index, &is_unnamed);
 
+	if (r == 0)
+		r = tn_resolve_place(nest, index, &from);
 	if (r < 0)
 		return r;
-	if (from.at_flags & AT_EMPTY_PATH) {
+	if (is_unnamed) {
+		/* What has no name but ours gets this one instead. */
+		r = renameat2(from.dir.fd, from.name, dir, name, RENAME_NOREPLACE);
+	} else if (from.at_flags & AT_EMPTY_PATH) {
 		/* linkat(2) takes AT_EMPTY_PATH with CAP_DAC_READ_SEARCH in the initial user
 		 * namespace only; the way through /proc needs none. */
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", from.dir.fd);
@@ -305,23 +328,6 @@ static uint32_t link_source(TnNest *nest, uint64_t nodeid, uint8_t *ret_subtree)
 	return index;
 }
 
-/* An O_TMPFILE file has got its first name: nothing needs to hold it any more. */
-static void adopt_orphan(TnNest *nest, uint32_t index)
-{
-	TN_AUTOFD held = -1;
-	TnNode *node;
-
-	pthread_mutex_lock(&nest->table_lock);
-	node = tn_node_at(nest->table, index);
-	if (node->flags & TN_NODE_ORPHAN) {
-		node->flags &= ~(uint32_t)TN_NODE_ORPHAN;
-		held = node->held_fd;
-		node->held_fd = -1;
-		atomic_fetch_sub(&nest->arena.header->orphans, 1);
-	}
-	pthread_mutex_unlock(&nest->table_lock);
-}
-
 int tn_op_link(TnRequest *request)
 {
 	const struct fuse_link_in *in = (const void *)request->arg;
@@ -345,7 +351,7 @@ int tn_op_link(TnRequest *request)
 	pthread_rwlock_wrlock(&nest->tree);
 	r = link_entry(request, source, &entry);
 	if (r == 0)
-		adopt_orphan(nest, source);
+		tn_hold_adopted(nest, source);
 	pthread_rwlock_unlock(&nest->tree);
 	if (r < 0)
 		return r;

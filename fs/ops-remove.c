@@ -3,8 +3,7 @@
  * Names go (UNLINK, RMDIR) and move (RENAME, RENAME2).
  *
  * All of it under the tree lock as the only writer. An inode that loses its last name
- * while the kernel still knows it lives on as an orphan: held by an O_PATH descriptor
- * while the budget lasts, else renamed into orphans/. It stays charged until its FORGET.
+ * while the kernel still knows it lives on as an orphan (ops-orphan.c).
  */
 #include "charge.h"
 #include "ops.h"
@@ -20,8 +19,6 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
-
-#define HELD_MOST 512U /* descriptors that one nest's orphans may hold */
 
 /* A name and what it stands for now. */
 typedef struct Entry {
@@ -44,10 +41,16 @@ static void entry_clear(Entry *entry)
 /* Finds out about parent/name. 0 also when it does not exist. Caller has the tree lock. */
 static int entry_load(TnNest *nest, uint32_t parent, const char *name, Entry *ret)
 {
+	pthread_mutex_t *lock = tn_nest_node_lock(nest, parent);
 	int r = tn_resolve_dir(nest, parent, &ret->dir);
 
 	ret->parent = parent;
 	ret->name = name;
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(lock);
+	r = tn_charge_directory_load(nest, tn_node_at(nest->table, parent), ret->dir.fd);
+	pthread_mutex_unlock(lock);
 	if (r < 0)
 		return r;
 	if (fstatat(ret->dir.fd, name, &ret->st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -66,16 +69,23 @@ static bool is_last_name(const Entry *entry)
 
 /* --- an inode loses its last name ------------------------------------------------------ */
 
-static bool kernel_holds(TnNest *nest, const Entry *entry)
+/*
+ * Does the kernel refer to the inode, and not know how to reach it without this name? It is
+ * the inode's last, or the last one known: others may be in the store since before the
+ * kernel forgot them.
+ */
+static bool must_hold(TnNest *nest, const Entry *entry)
 {
-	bool held;
+	bool hold;
 
 	if (!entry->node)
 		return false;
 	pthread_mutex_lock(&nest->table_lock);
-	held = tn_node_at(nest->table, entry->node)->lookups > 0;
+	hold = tn_node_at(nest->table, entry->node)->lookups > 0 &&
+	       (is_last_name(entry) ||
+	        tn_node_is_only_link(nest->table, entry->node, entry->parent, entry->name));
 	pthread_mutex_unlock(&nest->table_lock);
-	return held;
+	return hold;
 }
 
 /* What goes with the inode at once: its charge, when nobody holds it. */
@@ -109,51 +119,6 @@ static void refund_inode(TnNest *nest, const Entry *entry)
 	tn_nest_refund(nest, entry->bytes, 1);
 }
 
-/*
- * Keeps the inode alive beyond its last name. Returns a descriptor, or -1 when the budget
- * is spent and the file has to go to orphans/; then *ret_moved says that it has gone.
- */
-static int hold(TnNest *nest, const Entry *entry, uint64_t id, bool *ret_moved)
-{
-	bool directory = S_ISDIR(entry->st.st_mode);
-	int fd = -EMFILE;
-	char orphan[24];
-
-	*ret_moved = false;
-	if (atomic_load(&nest->arena.header->orphans) < HELD_MOST)
-		fd = tn_open_beneath(entry->dir.fd, entry->name,
-		                     (directory ? O_RDONLY | O_DIRECTORY : O_PATH) | O_NOFOLLOW, 0);
-	if (fd >= 0 || directory)
-		return fd;
-	snprintf(orphan, sizeof(orphan), "%" PRIu64, id);
-	if (renameat(entry->dir.fd, entry->name, nest->store.orphans, orphan) < 0)
-		return -errno;
-	*ret_moved = true;
-	return fd;
-}
-
-static uint64_t node_id(TnNest *nest, uint32_t index)
-{
-	uint64_t id;
-
-	pthread_mutex_lock(&nest->table_lock);
-	id = tn_node_at(nest->table, index)->id;
-	pthread_mutex_unlock(&nest->table_lock);
-	return id;
-}
-
-static void note_orphan(TnNest *nest, uint32_t index, int fd, bool moved)
-{
-	TnNode *node;
-
-	pthread_mutex_lock(&nest->table_lock);
-	node = tn_node_at(nest->table, index);
-	node->flags |= TN_NODE_ORPHAN | (moved ? TN_NODE_IN_ORPHANS : 0);
-	node->held_fd = fd >= 0 ? fd : -1;
-	pthread_mutex_unlock(&nest->table_lock);
-	atomic_fetch_add(&nest->arena.header->orphans, 1);
-}
-
 static void forget_name(TnNest *nest, const Entry *entry)
 {
 	TnReleased released = {.nest = nest};
@@ -176,7 +141,7 @@ static void settle_shrunk(TnNest *nest, const Entry *entry)
 	if (entry->parent == 0)
 		return;
 	pthread_mutex_lock(lock);
-	if (parent->pages > 0)
+	if (parent->pages > 0) /* loaded by entry_load() */
 		tn_charge_directory(nest, parent, entry->dir.fd);
 	pthread_mutex_unlock(lock);
 }
@@ -184,23 +149,23 @@ static void settle_shrunk(TnNest *nest, const Entry *entry)
 /* Takes the entry away; its inode too, unless it has other names or is in use. */
 static int remove_entry(TnNest *nest, Entry *entry)
 {
-	bool last = is_last_name(entry), in_use = last && kernel_holds(nest, entry);
-	bool moved = false;
-	int held = -1, r = 0;
+	bool last = is_last_name(entry), in_use = must_hold(nest, entry);
+	TnHold hold = {.fd = -1};
+	int r = 0;
 
 	if (in_use)
-		held = hold(nest, entry, node_id(nest, entry->node), &moved);
+		r = tn_hold_take(nest, entry->dir.fd, entry->name, &entry->st, entry->node, &hold);
 	else if (last)
 		r = load_charge(nest, entry);
-	if (r == 0 && !moved &&
+	if (r == 0 && !hold.moved &&
 	    unlinkat(entry->dir.fd, entry->name, S_ISDIR(entry->st.st_mode) ? AT_REMOVEDIR : 0) < 0)
 		r = -errno;
 	if (r < 0) {
-		tn_close(&held);
+		tn_hold_undo(nest, entry->dir.fd, entry->name, entry->node, &hold);
 		return r;
 	}
 	if (in_use)
-		note_orphan(nest, entry->node, held, moved);
+		tn_hold_keep(nest, &entry->st, entry->node, &hold);
 	forget_name(nest, entry);
 	settle_shrunk(nest, entry);
 	if (last && !in_use)
@@ -267,11 +232,15 @@ static bool holds_match(int dir, const char *const *pattern, size_t n);
 static bool directory_matches(int dir, const char *name, const char *const *pattern, size_t n)
 {
 	TN_AUTOFD below = -1;
+	struct stat st;
 
-	if (n == 0)
-		return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	/* Not faccessat(2): it leaves the daemon's capabilities aside. */
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno != ENOENT;
+	if (n == 0 || !S_ISDIR(st.st_mode))
+		return n == 0;
 	below = tn_open_beneath(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	return below >= 0 && holds_match(below, pattern, n);
+	return below < 0 || holds_match(below, pattern, n); /* cannot look: as if it did */
 }
 
 static bool holds_match(int dir, const char *const *pattern, size_t n)
@@ -383,46 +352,28 @@ static void move_names(TnNest *nest, const Entry *from, const Entry *to, bool ex
 }
 
 /* The new name stands for something that goes: prepares its end before the rename. */
-static int prepare_replaced(TnNest *nest, Entry *to, bool *ret_in_use, int *ret_held,
-                            bool *ret_moved)
+static int prepare_replaced(TnNest *nest, Entry *to, bool in_use, TnHold *hold)
 {
-	*ret_held = -1;
-	*ret_moved = false;
-	*ret_in_use = is_last_name(to) && kernel_holds(nest, to);
-	if (*ret_in_use)
-		*ret_held = hold(nest, to, node_id(nest, to->node), ret_moved);
-	else if (is_last_name(to))
-		return load_charge(nest, to);
-	return 0;
-}
-
-/* Puts a file back that was moved to orphans/ for a rename which then failed. */
-static void put_back(TnNest *nest, const Entry *to)
-{
-	char orphan[24];
-
-	snprintf(orphan, sizeof(orphan), "%" PRIu64, node_id(nest, to->node));
-	renameat(nest->store.orphans, orphan, to->dir.fd, to->name);
+	if (in_use)
+		return tn_hold_take(nest, to->dir.fd, to->name, &to->st, to->node, hold);
+	return is_last_name(to) ? load_charge(nest, to) : 0;
 }
 
 static int do_rename(TnNest *nest, Entry *from, Entry *to, unsigned flags)
 {
 	bool exchange = flags & RENAME_EXCHANGE, replaces = to->exists && !exchange;
-	bool in_use = false, moved = false;
-	int held = -1, r = 0;
+	bool in_use = replaces && must_hold(nest, to);
+	TnHold hold = {.fd = -1};
+	int r = replaces ? prepare_replaced(nest, to, in_use, &hold) : 0;
 
-	if (replaces)
-		r = prepare_replaced(nest, to, &in_use, &held, &moved);
 	if (r == 0 && renameat2(from->dir.fd, from->name, to->dir.fd, to->name, flags) < 0)
 		r = -errno;
 	if (r < 0) {
-		if (moved)
-			put_back(nest, to);
-		tn_close(&held);
+		tn_hold_undo(nest, to->dir.fd, to->name, to->node, &hold);
 		return r;
 	}
 	if (in_use)
-		note_orphan(nest, to->node, held, moved);
+		tn_hold_keep(nest, &to->st, to->node, &hold);
 	if (replaces)
 		forget_name(nest, to);
 	move_names(nest, from, to, exchange);
@@ -446,17 +397,25 @@ static void settle_renamed(TnNest *nest, const Entry *from, const Entry *to)
 static int load_both(TnNest *nest, Entry *from, Entry *to, TnRequest *request,
                      uint32_t to_parent)
 {
-	pthread_mutex_t *lock = tn_nest_node_lock(nest, to_parent);
 	int r = entry_load(nest, request->node, request->name, from);
 
-	if (r == 0)
-		r = entry_load(nest, to_parent, request->name2, to);
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(lock);
-	r = tn_charge_directory_load(nest, tn_node_at(nest->table, to_parent), to->dir.fd);
-	pthread_mutex_unlock(lock);
-	return r;
+	return r < 0 ? r : entry_load(nest, to_parent, request->name2, to);
+}
+
+/* What rename(2) says of the two names before anything moves. 0, 1: nothing to do, or -errno. */
+static int check_both(const Entry *from, const Entry *to, unsigned flags)
+{
+	if (!from->exists || (!to->exists && (flags & RENAME_EXCHANGE)))
+		return -ENOENT;
+	if (!to->exists)
+		return 0;
+	if (flags & RENAME_NOREPLACE)
+		return -EEXIST;
+	if (from->st.st_ino == to->st.st_ino)
+		return 1;
+	if (!(flags & RENAME_EXCHANGE) && S_ISDIR(from->st.st_mode) != S_ISDIR(to->st.st_mode))
+		return S_ISDIR(to->st.st_mode) ? -EISDIR : -ENOTDIR;
+	return 0;
 }
 
 static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
@@ -467,7 +426,8 @@ static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
 	uint32_t to_parent;
 	int r;
 
-	if (flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE))
+	if ((flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE)) ||
+	    flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
 	pthread_mutex_lock(&nest->table_lock);
 	to_parent = tn_node_by_id(nest->table, new_parent);
@@ -491,10 +451,8 @@ static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
 		return r;
 	pthread_rwlock_wrlock(&nest->tree);
 	r = load_both(nest, &from, &to, request, to_parent);
-	if (r == 0 && (!from.exists || (!to.exists && (flags & RENAME_EXCHANGE))))
-		r = -ENOENT;
-	else if (r == 0 && to.exists && (flags & RENAME_NOREPLACE))
-		r = -EEXIST;
+	if (r == 0)
+		r = check_both(&from, &to, flags);
 	if (r == 0)
 		r = check_rename(nest, &from, &to, flags);
 	if (r == 0)
@@ -502,7 +460,7 @@ static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
 	if (r == 0)
 		settle_renamed(nest, &from, &to);
 	pthread_rwlock_unlock(&nest->tree);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int tn_op_rename(TnRequest *request)

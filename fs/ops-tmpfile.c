@@ -30,28 +30,33 @@ static int open_unnamed(TnRequest *request, mode_t mode)
 	return r < 0 ? r : fd;
 }
 
-/* Enters the file as an orphan. Takes fd on success. */
-static int enter(TnRequest *request, int fd, const struct stat *st, uint64_t *ret_id)
+/* Enters the file into the node table, one reference of the kernel. 0 or -ENFILE. */
+static int enter(TnRequest *request, const struct stat *st, uint32_t *ret, uint64_t *ret_id)
 {
 	TnNest *nest = request->nest;
-	uint32_t index;
 
 	pthread_mutex_lock(&nest->table_lock);
-	index = tn_node_enter_unnamed(nest->table, request->node, st->st_ino, st->st_mode);
-	if (index) {
-		TnNode *node = tn_node_at(nest->table, index);
+	*ret = tn_node_enter_unnamed(nest->table, request->node, st->st_ino, st->st_mode);
+	if (*ret) {
+		TnNode *node = tn_node_at(nest->table, *ret);
 
-		node->flags |= TN_NODE_ORPHAN;
-		node->held_fd = fd;
 		node->charge |= TN_CHARGE_KNOWN |
 				(st->st_mode & (S_ISUID | S_ISGID) ? TN_CHARGE_SET_ID : 0);
 		*ret_id = node->id;
 	}
 	pthread_mutex_unlock(&nest->table_lock);
-	if (!index)
-		return -ENFILE;
-	atomic_fetch_add(&nest->arena.header->orphans, 1);
-	return 0;
+	return *ret ? 0 : -ENFILE;
+}
+
+/* The kernel does not get to know the node after all. */
+static void take_back(TnNest *nest, uint32_t index)
+{
+	TnReleased released = {.nest = nest};
+
+	pthread_mutex_lock(&nest->table_lock);
+	tn_node_forget(nest->table, index, 1, tn_released_collect, &released);
+	pthread_mutex_unlock(&nest->table_lock);
+	tn_released_finish(&released);
 }
 
 int tn_op_tmpfile(TnRequest *request)
@@ -62,6 +67,7 @@ int tn_op_tmpfile(TnRequest *request)
 	struct fuse_entry_out *entry;
 	struct stat st;
 	uint64_t id = 0;
+	uint32_t index = 0;
 	int r = tn_check_change(request->nest, request->node);
 
 	if (r == 0)
@@ -71,10 +77,16 @@ int tn_op_tmpfile(TnRequest *request)
 	fd = open_unnamed(request, in->mode);
 	if (fd < 0)
 		return fd;
-	r = fstat(fd, &st) < 0 ? -errno : enter(request, fd, &st, &id);
+	r = fstat(fd, &st) < 0 ? -errno : enter(request, &st, &index, &id);
 	if (r < 0)
 		return r;
-	tn_steal_fd(&fd);
+	r = tn_hold_unnamed(request->nest, index, fd);
+	if (r < 0) {
+		take_back(request->nest, index);
+		return r;
+	}
+	if (r > 0)
+		tn_steal_fd(&fd);
 	tn_quota_settle(&reservation, 0, 1);
 	entry = tn_reply_alloc(request, sizeof(*entry));
 	entry->nodeid = id;

@@ -80,12 +80,43 @@ TnVerdict tn_verdict_of_name(TnNest *nest, uint32_t parent, const char *name);
 /* What they say of a node, by any of the names it is known under (its place). */
 TnVerdict tn_verdict_of_node(TnNest *nest, uint32_t index);
 
-/* Making an entry: 0, -EPERM in the view's root, -EACCES, -EROFS; counts refusals. */
+/* Making an entry: 0, -ENOENT in a removed directory, -EPERM in the view's root, -EACCES, -EROFS; counts refusals. */
 int tn_check_new_name(TnNest *nest, uint32_t parent, const char *name);
 /* Taking an entry away or changing it: 0, -EPERM, -ENOENT (denied), -EROFS; counts. */
 int tn_check_old_name(TnNest *nest, uint32_t parent, const char *name);
 /* Changing a node's data or attributes: 0, -EPERM for the view's root, -ENOENT, -EROFS; counts. */
 int tn_check_change(TnNest *nest, uint32_t index);
+
+/* --- inodes that outlive their names (ops-orphan.c) --- */
+
+/* How one is kept; to be given to exactly one of tn_hold_undo() and tn_hold_keep(). */
+typedef struct TnHold {
+	int fd;
+	bool moved; /* it has left its name already, for orphans/ */
+} TnHold;
+
+/*
+ * Before dir/name, a name of the node, goes: makes sure that the inode stays. 0, -ENOTEMPTY
+ * for a directory that cannot go, or another -errno; undo is due in any case. The caller
+ * holds the tree lock for writing, and for the others, too.
+ */
+int tn_hold_take(TnNest *nest, int dir, const char *name, const struct stat *st, uint32_t index,
+                 TnHold *ret);
+/* The name stays after all. */
+void tn_hold_undo(TnNest *nest, int dir, const char *name, uint32_t index, TnHold *hold);
+/* The name has gone; st is from before. */
+void tn_hold_keep(TnNest *nest, const struct stat *st, uint32_t index, TnHold *hold);
+
+/*
+ * A file that never had a name, open as fd. 1: the node has taken fd; 0: it is kept
+ * otherwise, fd stays the caller's; or -errno.
+ */
+int tn_hold_unnamed(TnNest *nest, uint32_t index, int fd);
+/* It has got its first name. */
+void tn_hold_adopted(TnNest *nest, uint32_t index);
+
+/* The kernel has let go of the node (a copy of its record): closes, deletes and refunds. No lock. */
+void tn_hold_end(TnNest *nest, const TnNode *node);
 
 /* For tn_node_forget() and tn_node_remove_link(): collects what must be done after the lock. */
 typedef struct TnReleased {

@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
+void tn_orphan_name(char name[TN_ORPHAN_NAME_MAX], uint64_t id)
+{
+	snprintf(name, TN_ORPHAN_NAME_MAX, "%" PRIu64, id);
+}
+
 /* What the table says of a node, copied out of the lock. */
 typedef struct Known {
 	uint64_t id, ino;
@@ -69,6 +74,15 @@ static bool directory_at_hand(TnNest *nest, const Known *known, TnFd *ret)
 		return true;
 	}
 	*ret = tn_fdcache_get(nest->dirs, nest->id, known->id);
+	if (ret->fd < 0 && (known->flags & TN_NODE_IN_ORPHANS)) {
+		char name[TN_ORPHAN_NAME_MAX];
+		int fd;
+
+		tn_orphan_name(name, known->id);
+		fd = open_known(nest->store.orphans, name, known, O_RDONLY | O_DIRECTORY);
+		if (fd >= 0)
+			*ret = tn_fdcache_add(nest->dirs, nest->id, known->id, fd);
+	}
 	return ret->fd >= 0;
 }
 
@@ -153,7 +167,7 @@ int tn_resolve_place(TnNest *nest, uint32_t index, TnPlace *ret)
 	ret->at_flags = AT_SYMLINK_NOFOLLOW;
 	if (known.flags & TN_NODE_IN_ORPHANS) {
 		ret->dir = (TnFd){.fd = nest->store.orphans};
-		snprintf(ret->name, sizeof(ret->name), "%" PRIu64, known.id);
+		tn_orphan_name(ret->name, known.id);
 		return 0;
 	}
 	if (known.parent == 0)

@@ -20,6 +20,10 @@ typedef struct TnPlace {
 void tn_place_clear(TnPlace *place);
 #define TN_PLACE __attribute__((cleanup(tn_place_clear))) TnPlace
 
+/* The name that an unlinked file of this node has in orphans/. */
+#define TN_ORPHAN_NAME_MAX 24
+void tn_orphan_name(char name[TN_ORPHAN_NAME_MAX], uint64_t id);
+
 /* Caller holds the nest's tree lock (read or write) until it has used the result. */
 int tn_resolve_dir(TnNest *nest, uint32_t index, TnFd *ret);
 int tn_resolve_place(TnNest *nest, uint32_t index, TnPlace *ret);
