@@ -421,7 +421,7 @@ static void test_cap(void **state)
 	argv[0] = "--args";
 	argv[1] = "7";
 	argv[2] = "true";
-	for (size_t i = 0; i < TN_BWRAP_WORDS_MAX - 3; i++)
+	for (size_t i = 0; i < TN_BWRAP_WORDS_MAX - 2; i++)
 		memcpy(block + 2 * i, i % 2 ? "a" : "-", 2);
 	blocks.seven = block;
 	blocks.seven_size = 2 * (TN_BWRAP_WORDS_MAX - 3);

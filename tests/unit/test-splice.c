@@ -22,7 +22,7 @@ static const char usual[] =
 	"/bin/sh* /dev/null= /etc/passwd /home/u/ws/ /home/u/.ssh/ /proc/ /dev/ "
 	"/run/user/9/nest/ /run/user/9/bus= /var/tmp/ /srv/rootfs/tmp/ "
 	"/srv/bare/usr/ /srv/links/private/tmp/ /srv/links/tmp>private/tmp "
-	"/srv/out/tmp>/home /tmp/ws/.git/ /tmp/ws/src/ /tmp/scratch/ "
+	"/srv/out/tmp>/home /srv/rootfs/out>/etc /tmp/ws/.git/ /tmp/ws/src/ /tmp/scratch/ "
 	"/tmp/http.sock= /tmp/socks.sock= /tmp/tool* /tmp/script.sh /tmp/claude/ "
 	"/tmp/empty-1/ /tmp/ca.pem /var/lib/nest/ "
 	"/tmp/srt/vendor/seccomp/x64/apply-seccomp* /tmp/srt/agent.jar "
@@ -333,6 +333,9 @@ static const Case covers[] = {
 	{"by a descriptor", "--tmpfs / --ro-bind-fd 6 /r sh",
 	 "--tmpfs / " VIEW " --ro-bind-fd 6 /r --tmpfs /r/run/user/9/nest --remount-ro "
 	 "/r/run/user/9/nest"},
+	{"at a destination that leads out of the root", "--ro-bind /srv/rootfs / --bind / /out sh",
+	 "--ro-bind /srv/rootfs / " VIEW " --bind / /out --tmpfs /out/run/user/9/nest --remount-ro "
+	 "/out/run/user/9/nest"},
 	{"at a destination that is a link of the root", "--ro-bind / / --bind /run /var/run sh",
 	 "--ro-bind / / " VIEW " --bind /run /var/run" COVER},
 	{"hidden later", "--ro-bind / / --tmpfs /run sh", "--ro-bind / / " VIEW " --tmpfs /run"},
@@ -431,6 +434,9 @@ static const Case needs[] = {
 	 NULL, NULL, "/tmp/ws/src"},
 	{"... made by the line", "--ro-bind / / --dir /tmp/ws/src sh",
 	 "--ro-bind / / " VIEW " --dir /tmp/ws/src" COVER, NULL, NULL, "/tmp/ws/src"},
+	{"... made on the way to something else", "--ro-bind / / --tmpfs /tmp/ws/src/deep sh",
+	 "--ro-bind / / " VIEW " --tmpfs /tmp/ws/src/deep" COVER, "d:/tmp/ws/src/deep", NULL,
+	 "/tmp/ws/src"},
 	{"... in /tmp itself", "--ro-bind / / sh", "--ro-bind / / " VIEW COVER, NULL, NULL, "/tmp"},
 	{"... where bwrap alone would not show it either", "--ro-bind / / --tmpfs /tmp sh",
 	 "--ro-bind / / " VIEW COVER, NULL, NULL, "/tmp/ws"},
