@@ -212,6 +212,30 @@ case_var_tmp_only_on_request() {
 	equal '/var/tmp' "$out" x
 }
 
+# The lines of LibreChat's worker: a scratch directory of its own, nothing of ours set.
+case_a_scratch_directory_names_the_nest_and_ends_it() {
+	host_tmp_dir
+	unset TMPNEST_NEST_FROM
+	local a=$HOST_DIR/librechat-code-srt-a b=$HOST_DIR/librechat-code-srt-b
+	mkdir "$a" "$b"
+	runs 0 front "${HOST[@]}" --bind "$a" "$a" sh -c "echo from-a >/tmp/x; touch $a/scratch"
+	runs 0 front "${HOST[@]}" --bind "$b" "$b" --bind "$b" "$b" sh -c 'cat /tmp/x 2>/dev/null || echo none'
+	equal 'the other worker' "$out" none
+	runs 0 front "${HOST[@]}" --bind "$a" "$a" cat /tmp/x
+	equal 'the next command of the same worker' "$out" from-a
+	[ -e "$a/scratch" ] || fail 'the scratch directory was not writable'
+	case $(nest_names | xargs) in
+	*librechat-code-srt-a-*) ;;
+	*) fail "the nests are: $(nest_names | xargs)" ;;
+	esac
+	rm -r "$a"
+	gone() { ! nest_names | grep -q srt-a-; }
+	eventually 5 gone
+	nest_names | grep -q srt-b- || fail 'the other nest went too'
+	rm -r "$b"
+	eventually 5 no_nests
+}
+
 case_configuration_for_a_scrubbed_environment() {
 	mkdir -p config/tmpnest
 	printf '[nest]\nname = conf\nquota = 1M\ndeny = /tmp/no\n' >config/tmpnest/tmpnest.conf
