@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Commands in a real sandbox-runtime, in the working directory, which is writable.
+//
+//   runtime.mjs many N             N commands, one after the other; says how many failed
+//   runtime.mjs first|second N     the two sides of N rounds of the silent bypass
+//   runtime.mjs mountinfo          the mount table of one command
+//
+// The two sides meet by files: both plan while the denied path is missing, both start, the
+// first ends and its runtime cleans up, then the second writes.
+import { spawn } from 'node:child_process'
+import { existsSync, writeFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
+
+const require = createRequire(process.env.TT_STUBS_NODE_MODULES + '/')
+const { SandboxManager } = await import(
+  pathToFileURL(require.resolve('@anthropic-ai/sandbox-runtime')).href)
+const [what, count] = process.argv.slice(2)
+const cwd = process.cwd()
+const denied = `${cwd}/.bashrc`
+const pause = ms => new Promise(done => setTimeout(done, ms))
+
+async function there(name) {
+  for (let i = 0; i < 1500; i++) {
+    if (existsSync(name)) return
+    await pause(10)
+  }
+  throw new Error(`${name} never came`)
+}
+
+function run(line) {
+  return new Promise(done => {
+    const child = spawn(line, { shell: '/bin/bash', stdio: ['ignore', 'pipe', 'pipe'] })
+    let out = ''
+    child.stdout.on('data', data => (out += data))
+    child.stderr.on('data', data => (out += data))
+    child.on('close', code => done({ code, out }))
+  })
+}
+
+async function many(n) {
+  let failed = 0
+  for (let i = 0; i < n; i++) {
+    const { code, out } = await run(await SandboxManager.wrapWithSandbox('true'))
+    if (code !== 0) {
+      failed++
+      console.log(out.trim().split('\n')[0])
+    }
+    SandboxManager.cleanupAfterCommand()
+  }
+  console.log(`failed ${failed}`)
+}
+
+async function first(n) {
+  for (let i = 0; i < n; i++) {
+    const line = await SandboxManager.wrapWithSandbox(
+      `while [ ! -e ready${i} ]; do sleep 0.01; done`)
+    writeFileSync(`planned-first${i}`, '')
+    await there(`planned-second${i}`)
+    await run(line)
+    SandboxManager.cleanupAfterCommand()
+    writeFileSync(`cleaned${i}`, '')
+    await there(`done${i}`)
+  }
+}
+
+async function second(n) {
+  let written = 0
+  for (let i = 0; i < n; i++) {
+    const line = await SandboxManager.wrapWithSandbox(
+      `touch ready${i}; while [ ! -e cleaned${i} ]; do sleep 0.01; done; echo evil >.bashrc && echo written`)
+    writeFileSync(`planned-second${i}`, '')
+    await there(`planned-first${i}`)
+    const { out } = await run(line)
+    if (out.includes('written') && existsSync(denied)) written++
+    SandboxManager.cleanupAfterCommand()
+    for (const name of ['planned-first', 'planned-second', 'ready', 'cleaned'])
+      rmSync(`${name}${i}`, { force: true })
+    // the next round starts with the path missing
+    for (let j = 0; existsSync(denied) && j < 300; j++) {
+      if (written && out.includes('written')) rmSync(denied, { force: true })
+      await pause(10)
+    }
+    writeFileSync(`done${i}`, '')
+  }
+  console.log(`written ${written}`)
+}
+
+await SandboxManager.initialize({
+  network: { allowedDomains: [], deniedDomains: [] },
+  filesystem: { denyRead: [], allowWrite: [cwd], denyWrite: [] },
+})
+if (what === 'many') await many(Number(count))
+if (what === 'first') await first(Number(count))
+if (what === 'second') await second(Number(count))
+if (what === 'mountinfo')
+  console.log((await run(await SandboxManager.wrapWithSandbox('cat /proc/self/mountinfo'))).out)
+await SandboxManager.reset()
+process.exit(0)
