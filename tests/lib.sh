@@ -173,6 +173,7 @@ evict_all() {
 	local owner=() uid name
 	tmpnest ls --json | json '"\n".join("%d %s" % (n["owner_uid"], n["name"]) for n in d)' 2>/dev/null |
 		while read -r uid name; do
+			[ -n "$name" ] || continue
 			[ "$(id -u)" -ne 0 ] || owner=(--owner "$uid")
 			tmpnest evict --force "${owner[@]}" "$name"
 		done

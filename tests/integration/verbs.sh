@@ -3,6 +3,8 @@
 # create, ls, show, limits, evict, daemon, doctor: statuses, tables and JSON.
 . "$(dirname "$0")/../lib.sh"
 
+only root doctor_says_what_is_missing_and_how_to_get_it # only root can hide something
+
 case_create_and_show() {
 	runs 0 tmpnest create one --quota 10M --inodes 500 --deny /tmp/no --read-only /tmp/ro
 	runs 0 tmpnest show one --json
@@ -184,10 +186,19 @@ case_doctor_tells_what_it_found() {
 	done
 	runs 0 tmpnest doctor --json
 	json d <<<"$out" >/dev/null
-	# without bwrap in PATH it says so, how to get it, and fails
-	mkdir -p empty
-	runs 1 env "PATH=$TT_WORK/empty" "$TT_BUILD/launcher/tmpnest" doctor
+	TMPNEST_BWRAP=/no/such/bwrap runs 1 tmpnest doctor
 	contains 'doctor' "$out" bubblewrap
+}
+
+case_doctor_says_what_is_missing_and_how_to_get_it() {
+	local hidden
+	: >empty
+	for hidden in /usr/bin/bwrap /dev/fuse; do
+		# shellcheck disable=SC2016
+		runs 1 unshare --mount --propagation slave bash -ec 'mount --bind empty "$1"; tmpnest doctor' - "$hidden"
+		grep -qE 'missing|fail|error' <<<"$out$err" || fail "doctor without $hidden: $out"
+		grep -qE 'install|modprobe|mknod|chmod|load' <<<"$out$err" || fail "doctor does not say how to get $hidden: $out"
+	done
 }
 
 case_requests_are_counted_by_operation() {
