@@ -205,6 +205,16 @@ static int set_times(const TnPlace *place, const struct fuse_setattr_in *in)
 	return r < 0 ? -errno : 0;
 }
 
+/*
+ * Neither size nor any attribute: the kernel asks for what only the file system does, which
+ * is to move ctime (chown of -1, -1) and to clear set-id bits (before a write or fallocate
+ * of one who may not keep them). chown(2) of -1, -1 in the store does just this.
+ */
+static bool changes_nothing(const struct fuse_setattr_in *in)
+{
+	return !(in->valid & ~(uint32_t)(FATTR_FH | FATTR_LOCKOWNER | FATTR_KILL_SUIDGID));
+}
+
 /* Owner before mode: chown(2) clears the set-id bits that the mode may want to set. */
 static int set_by_place(TnRequest *request, const struct fuse_setattr_in *in)
 {
@@ -214,7 +224,7 @@ static int set_by_place(TnRequest *request, const struct fuse_setattr_in *in)
 
 	pthread_rwlock_rdlock(&nest->tree);
 	r = tn_resolve_place(nest, request->node, &place);
-	if (r == 0 && (in->valid & (FATTR_UID | FATTR_GID)))
+	if (r == 0 && ((in->valid & (FATTR_UID | FATTR_GID)) || changes_nothing(in)))
 		r = set_owner(&place, in);
 	if (r == 0 && (in->valid & FATTR_MODE)) {
 		/* The VFS refuses to change a symlink's mode; fchmodat() would follow it. */
@@ -236,8 +246,9 @@ int tn_op_setattr(TnRequest *request)
 
 	if (r == 0 && (in->valid & FATTR_SIZE))
 		r = set_size(request, in->size, in->valid & FATTR_KILL_SUIDGID);
-	if (r == 0 && (in->valid & ~(uint32_t)(FATTR_SIZE | FATTR_KILL_SUIDGID | FATTR_FH |
-	                                      FATTR_LOCKOWNER)))
+	if (r == 0 && (changes_nothing(in) ||
+	               (in->valid & ~(uint32_t)(FATTR_SIZE | FATTR_KILL_SUIDGID | FATTR_FH |
+	                                        FATTR_LOCKOWNER))))
 		r = set_by_place(request, in);
 	return r < 0 ? r : reply_attr(request);
 }
