@@ -100,6 +100,11 @@ static int add_points(TnAttachVerbs *verbs, TnAttachCall *call, TnAttachWriter *
 		return tn_why(call->text, sizeof(call->text), r,
 			      "mount point: %.300s: missing, and the nest is frozen (thaw it)",
 			      verbs->points[done].path);
+	if (r == -ELOOP)
+		return tn_why(
+			call->text, sizeof(call->text), r,
+			"mount point: %.300s: a symlink in the nest leads elsewhere (remove it)",
+			verbs->points[done].path);
 	if (r < 0)
 		return tn_why(call->text, sizeof(call->text), r == -EINVAL ? -EPROTO : r,
 			      "mount point: %.300s: %s",
@@ -209,8 +214,8 @@ static void undo_first_attempt(TnAttachVerbs *verbs, TnRecent *first, bool *ret_
 /* Verbs */
 
 /* A nest named after a directory: the name follows from what the descriptor shows. */
-static void read_from(TnAttachVerbs *verbs, const TnAttachCall *call,
-		      const TnAttachRecord *record, TnNestSpec *spec)
+static void read_from(TnAttachVerbs *verbs, const TnAttachCall *call, const TnAttachRecord *record,
+		      TnNestSpec *spec)
 {
 	TnAttachFrom from;
 
@@ -487,8 +492,7 @@ static int check_and_do(TnAttachVerbs *verbs, TnAttachCall *call)
 		return r;
 	r = tn_peer_check(verbs->env, call->sock, &call->peer, call->fds[0], call->text,
 			  sizeof(call->text));
-	if (r < 0 || (r = take_descriptors(call, &request)) < 0 ||
-	    (r = check_from(call)) < 0)
+	if (r < 0 || (r = take_descriptors(call, &request)) < 0 || (r = check_from(call)) < 0)
 		return r;
 	switch (request.verb) {
 	case TN_ATTACH_ATTACH:

@@ -38,23 +38,30 @@ static int open_above(TnNest *nest, const TnPin *pin, size_t n)
 	return tn_steal_fd(&dir);
 }
 
-/* How many leading components of the pin exist. */
-static size_t count_existing(TnNest *nest, const TnPin *pin)
+/*
+ * How many leading components of the pin exist. -ELOOP when one is a link: the mount would
+ * land where an earlier command of the nest has wanted it.
+ */
+static int count_existing(TnNest *nest, const TnPin *pin, size_t *ret)
 {
 	TN_AUTOFD dir = open_above(nest, pin, 0);
 	size_t n = 0;
 
 	while (dir >= 0 && n < pin->n) {
+		struct stat st;
 		int below;
 
-		if (faccessat(dir, pin->components[n], F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fstatat(dir, pin->components[n], &st, AT_SYMLINK_NOFOLLOW) < 0)
 			break;
+		if (S_ISLNK(st.st_mode))
+			return -ELOOP;
 		below = tn_open_beneath(dir, pin->components[n++],
 					O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 		tn_close(&dir);
 		dir = below;
 	}
-	return n;
+	*ret = n;
+	return 0;
 }
 
 static TnMountPointState state_by_rules(TnNest *nest, const TnPin *pin)
@@ -83,13 +90,15 @@ static int remember(TnLiveAttachment *attachment, TnPin *pin)
 /* Registers one place for the attachment. Takes the pin. */
 static int hold_pin(TnNest *nest, TnLiveAttachment *attachment, TnPin *pin)
 {
-	size_t existing = count_existing(nest, pin);
+	size_t existing = 0;
 	TnPin *known;
-	int r;
+	int r = count_existing(nest, pin, &existing);
 
-	if (nest->frozen && existing < pin->n) {
+	if (r == 0 && nest->frozen && existing < pin->n)
+		r = -EROFS;
+	if (r < 0) {
 		tn_pin_free(pin);
-		return -EROFS;
+		return r;
 	}
 	pthread_mutex_lock(&nest->table_lock);
 	known = tn_pins_find(&nest->pins, pin);

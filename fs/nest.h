@@ -40,7 +40,7 @@ typedef struct TnMountPoint {
 
 /*
  * Registers the mount points of an attachment before its sandbox makes them. 0, -EINVAL (a
- * path that is no such place), -EROFS (frozen, and one is missing), -ENOENT or -ENOMEM;
+ * path that is no such place), -ELOOP (a symlink of the nest lies on the way), -EROFS (frozen, and one is missing), -ENOENT or -ENOMEM;
  * *ret_done says how many were registered before the one that failed.
  */
 int tn_nest_pin(TnNest *nest, uint64_t attachment_id, TnMountPoint *points, size_t n,

@@ -9,6 +9,7 @@
 #include "ops.h"
 
 #include "macros.h"
+#include "nest-pins.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -252,8 +253,10 @@ int tn_op_symlink(TnRequest *request)
 		.target = request->name2,
 		.bytes = strlen(request->name2),
 	};
+	/* bwrap makes files and directories at a pin, never links: what it would follow. */
+	int r = tn_check_pinned(request->nest, request->node, request->name, true);
 
-	return create(request, &new);
+	return r < 0 ? r : create(request, &new);
 }
 
 /* --- LINK ------------------------------------------------------------------------------ */
