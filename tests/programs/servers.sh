@@ -13,6 +13,7 @@ case_postgresql_with_its_socket_in_tmp() {
 	# PostgreSQL refuses to run as root
 	if [ "$TT_ROLE" = root ]; then
 		as=(--run-as "$TT_USER")
+		tmpnest daemon status || tmpnest daemon start # as root, before run becomes another user
 		mkdir work
 		chown "$TT_USER:" work
 		cd work

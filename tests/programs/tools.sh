@@ -7,10 +7,14 @@ case_sqlite_in_wal_mode_with_writers_in_two_sandboxes() {
 	need sqlite3 sqlite3
 	equal 'mode' "$(tmpnest run --nest db -- sqlite3 /tmp/db \
 		'pragma journal_mode=wal; create table t(id integer primary key, n int);')" wal
+	cat >writer.sh <<-'END'
+		for k in $(seq 100); do
+			echo "pragma busy_timeout=20000; insert into t(n) values ($k);"
+		done | sqlite3 /tmp/db >/dev/null
+	END
 	local i pids=()
 	for i in 1 2; do
-		tmpnest run --nest db -- sh -ec "for k in \$(seq 100); do
-			echo 'pragma busy_timeout=20000; insert into t(n) values (\$k);'; done | sqlite3 /tmp/db >/dev/null" 2>"errors$i" &
+		tmpnest run --nest db -- sh -e writer.sh 2>"errors$i" &
 		pids+=($!)
 	done
 	for i in "${pids[@]}"; do wait "$i" || fail "a writer failed: $(cat errors1 errors2)"; done
@@ -60,14 +64,20 @@ case_gcc() {
 
 case_npm_install() {
 	need npm npm
+	mkdir -p lib/bin
+	cat >lib/package.json <<-'END'
+		{"name": "nest-lib", "version": "1.2.3", "main": "i.js", "bin": {"nest-lib": "bin/run.js"},
+		 "scripts": {"postinstall": "node make.js"}}
+	END
+	echo 'module.exports = 42' >lib/i.js
+	echo 'require("fs").writeFileSync("made", "")' >lib/make.js
+	printf '#!/usr/bin/env node\nconsole.log("run", require(".."))\n' >lib/bin/run.js
 	runs 0 tmpnest run --setenv HOME=/tmp/home -- sh -ec '
-		mkdir -p /tmp/home /tmp/lib/bin /tmp/app && cd /tmp/lib
-		echo "{\"name\":\"nest-lib\",\"version\":\"1.2.3\",\"main\":\"i.js\",\"bin\":{\"nest-lib\":\"bin/run.js\"},\"scripts\":{\"postinstall\":\"node -e \\\"require(\\\\\\\"fs\\\\\\\").writeFileSync(\\\\\\\"made\\\\\\\",\\\\\\\"\\\\\\\")\\\"\"}}" >package.json
-		echo "module.exports = 42" >i.js
-		printf "#!/usr/bin/env node\nconsole.log(\"run\", require(\"..\"))\n" >bin/run.js
-		npm pack --silent
-		cd /tmp/app && echo "{\"name\":\"app\",\"version\":\"1.0.0\"}" >package.json
-		npm install --offline --no-audit --no-fund --loglevel=error --foreground-scripts ../lib/nest-lib-1.2.3.tgz >/dev/null
+		mkdir /tmp/home /tmp/app
+		cp -r lib /tmp/lib
+		cd /tmp/lib && npm pack --silent
+		cd /tmp/app && echo "{\"name\": \"app\", \"version\": \"1.0.0\"}" >package.json
+		npm install --offline --no-audit --no-fund --loglevel=error ../lib/nest-lib-1.2.3.tgz >/dev/null
 		node -p "require(\"nest-lib\")"
 		node_modules/.bin/nest-lib
 		test -e node_modules/nest-lib/made'
