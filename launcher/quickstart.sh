@@ -33,8 +33,11 @@ broken() { # WHAT [DETAIL]
 
 # try COMMAND...: shows the command and its output; leaves them in $output and $status.
 try() {
+	local word
 	printf '  $'
-	printf ' %s' "${@//$WORK\//}" | sed "s|$BUILD/launcher/||"
+	for word in "${@/#"$TMPNEST"/tmpnest}"; do
+		case $word in *[[:space:]]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+	done
 	echo
 	status=0
 	output=$("$@" 2>&1 </dev/null) || status=$?
