@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The registry's one thread for what nobody waits for: superblocks that have ended, nests
+ * whose time or origin has gone, the trash.
+ */
+#include "registry-private.h"
+
+#include "log.h"
+#include "macros.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define PATROL_SECONDS 1 /* how late a time to live may be noticed */
+
+/* The directory is gone: by its own link count, or after a restart by its path. */
+static bool has_lost_its_origin(const TnFrom *from)
+{
+	struct stat st;
+
+	if (!from->path)
+		return false;
+	if (from->fd >= 0)
+		return fstat(from->fd, &st) == 0 && st.st_nlink == 0;
+	if (!from->visible)
+		return false;
+	if (lstat(from->path, &st) < 0)
+		return errno == ENOENT;
+	return st.st_dev != from->dev || st.st_ino != from->ino;
+}
+
+void tn_registry_wake_janitor(TnRegistry *registry)
+{
+	pthread_mutex_lock(&registry->janitor_lock);
+	registry->wanted = true;
+	pthread_cond_signal(&registry->janitor_wake);
+	pthread_mutex_unlock(&registry->janitor_lock);
+}
+
+static bool has_expired(TnNest *nest, int64_t now)
+{
+	uint64_t age = (uint64_t)(now - nest->created_ns) / 1000000000;
+	uint64_t idle =
+		(uint64_t)(now - atomic_load(&nest->arena.header->last_used_ns)) / 1000000000;
+	bool expired;
+
+	if (now < nest->created_ns || tn_nest_users(nest) > 0)
+		return false;
+	pthread_mutex_lock(&nest->life);
+	expired = age >= nest->ttl || idle >= nest->idle_ttl;
+	pthread_mutex_unlock(&nest->life);
+	return expired;
+}
+
+static void patrol_nest(TnRegistry *registry, TnNest *nest, int64_t now)
+{
+	uint64_t generation = atomic_exchange(&nest->ended, 0);
+
+	if (generation && tn_nest_end_superblock(nest, generation) && nest->ephemeral &&
+	    !nest->keep)
+		tn_registry_evict(registry, nest, true, NULL);
+	else if (has_lost_its_origin(&nest->from))
+		tn_registry_evict(registry, nest, true, NULL);
+	else if (has_expired(nest, now))
+		tn_registry_evict(registry, nest, false, NULL);
+}
+
+static void patrol(TnRegistry *registry)
+{
+	size_t n;
+	TnNest **nests = tn_registry_list(registry, (uid_t)-1, &n);
+	int64_t now = tn_now();
+
+	for (size_t i = 0; i < n; i++) {
+		patrol_nest(registry, nests[i], now);
+		tn_nest_unref(nests[i]);
+	}
+	free(nests);
+}
+
+/* Waits for work; false when the registry ends. */
+static bool await_work(TnRegistry *registry, bool more_to_wipe)
+{
+	struct timespec until;
+	bool go_on;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATROL_SECONDS;
+	pthread_mutex_lock(&registry->janitor_lock);
+	while (!registry->wanted && !registry->stopping && !more_to_wipe) {
+		if (pthread_cond_timedwait(&registry->janitor_wake, &registry->janitor_lock,
+					   &until))
+			break;
+	}
+	registry->wanted = false;
+	go_on = !registry->stopping;
+	pthread_mutex_unlock(&registry->janitor_lock);
+	return go_on;
+}
+
+static void *janitor_thread(void *data)
+{
+	TnRegistry *registry = data;
+	bool more = true;
+
+	prctl(PR_SET_NAME, "tn-janitor");
+	/* Wiping waits for whoever works; ending superblocks is short. */
+	setpriority(PRIO_PROCESS, 0, 10);
+	while (await_work(registry, more)) {
+		patrol(registry);
+		more = tn_wipe_some(&registry->wipe, TN_WIPE_STEPS) > 0;
+	}
+	return NULL;
+}
+
+int tn_janitor_start(TnRegistry *registry)
+{
+	int r = pthread_create(&registry->janitor, NULL, janitor_thread, registry);
+
+	registry->janitor_runs = r == 0;
+	return -r;
+}
+
+void tn_janitor_stop(TnRegistry *registry)
+{
+	pthread_mutex_lock(&registry->janitor_lock);
+	registry->stopping = true;
+	pthread_cond_signal(&registry->janitor_wake);
+	pthread_mutex_unlock(&registry->janitor_lock);
+	if (registry->janitor_runs)
+		pthread_join(registry->janitor, NULL);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "registry-private.h"
+
+#include "log.h"
+#include "macros.h"
+#include "sys.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_control_bytes(const char *text)
+{
+	for (; *text; text++) {
+		if (iscntrl((unsigned char)*text))
+			return true;
+	}
+	return false;
+}
+
+static int add_rules(TnPolicy *policy, const char *const *patterns, size_t n, bool deny, char *why,
+		     size_t why_size)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = has_control_bytes(patterns[i]) ? -EINVAL
+						       : tn_policy_add(policy, patterns[i], deny);
+
+		if (r < 0) {
+			snprintf(why, why_size, "%s rule: %s (give a path below /tmp or /var/tmp)",
+				 deny ? "deny" : "read-only",
+				 r == -E2BIG ? "too many rules" : "not a usable pattern");
+			return r == -E2BIG ? -EINVAL : r;
+		}
+	}
+	return 0;
+}
+
+static int build_policy(const TnNestSpec *spec, TnPolicy **ret, char *why, size_t why_size)
+{
+	TnPolicy *policy = tn_policy_new();
+	int r;
+
+	if (!policy)
+		return -ENOMEM;
+	r = add_rules(policy, spec->deny, spec->n_deny, true, why, why_size);
+	if (r == 0)
+		r = add_rules(policy, spec->read_only, spec->n_read_only, false, why, why_size);
+	if (r < 0) {
+		tn_policy_free(policy);
+		return r;
+	}
+	*ret = policy;
+	return 0;
+}
+
+/* A directory of its own for a new nest. A descriptor, or -errno. */
+static int make_home(TnRegistry *registry, uint64_t id)
+{
+	char name[20];
+
+	snprintf(name, sizeof(name), "%016" PRIx64, id);
+	if (mkdirat(registry->nests, name, 0700) < 0)
+		return -errno;
+	return tn_open_beneath(registry->nests, name, O_RDONLY | O_DIRECTORY, 0);
+}
+
+static int open_store(TnRegistry *registry, const TnNestSpec *spec, TnNestParts *parts)
+{
+	TnStoreKind kind = spec->store ? spec->store : registry->config.default_store;
+
+	if (kind == TN_STORE_MEMORY)
+		return tn_store_open_memory(&parts->store, registry->config.keeper, parts->bytes,
+					    parts->inodes, spec->uid, spec->gid);
+	return tn_store_open(&parts->store, kind, parts->home, spec->uid, spec->gid);
+}
+
+static uint64_t or_default(uint64_t value, uint64_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+static void clear_from(TnFrom *from)
+{
+	tn_close(&from->fd);
+	free(from->path);
+	*from = (TnFrom){.fd = -1};
+}
+
+void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const char *name,
+			    TnNestParts *ret)
+{
+	*ret = (TnNestParts){
+		.config = &registry->config,
+		.registry = registry,
+		.id = tn_random(),
+		.name = name,
+		.uid = spec->uid,
+		.gid = spec->gid,
+		.ephemeral = !spec->name,
+		.keep = spec->keep,
+		.durable = spec->durable,
+		.bytes = or_default(spec->bytes, registry->config.default_bytes),
+		.inodes = or_default(spec->inodes, registry->config.default_inodes),
+		.ttl = or_default(spec->ttl, TN_UNLIMITED),
+		.idle_ttl = or_default(spec->idle_ttl, TN_UNLIMITED),
+		.created_ns = tn_now(),
+		.dirs = registry->dirs,
+		.files = registry->files,
+		.from = {.fd = -1},
+		.home = -1,
+		.store = {.data = -1, .orphans = -1, .mount = -1},
+	};
+}
+
+/* Keeps what the nest is named after. 0 or -errno, nothing to clear then. */
+static int keep_from(const TnNestSpec *spec, TnFrom *ret)
+{
+	struct stat st;
+
+	if (spec->from_fd < 0 || !spec->from_path)
+		return 0;
+	*ret = (TnFrom){
+		.fd = fcntl(spec->from_fd, F_DUPFD_CLOEXEC, 3),
+		.path = strdup(spec->from_path),
+		.dev = spec->from_dev,
+		.ino = spec->from_ino,
+		.visible = stat(spec->from_path, &st) == 0 && st.st_dev == spec->from_dev &&
+			   st.st_ino == spec->from_ino,
+	};
+	if (ret->fd >= 0 && ret->path)
+		return 0;
+	clear_from(ret);
+	return -ENOMEM;
+}
+
+/* Everything but the list. Takes parts->policy on success. */
+static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts *parts,
+		      TnNest **ret)
+{
+	int r;
+
+	r = keep_from(spec, &parts->from);
+	if (r < 0)
+		return r;
+	parts->home = make_home(registry, parts->id);
+	if (parts->home < 0) {
+		clear_from(&parts->from);
+		return parts->home;
+	}
+	r = open_store(registry, spec, parts);
+	if (r == 0)
+		r = tn_nest_new(ret, parts);
+	if (r == 0) {
+		pthread_mutex_lock(&(*ret)->life);
+		r = tn_describe_save(*ret);
+		pthread_mutex_unlock(&(*ret)->life);
+		if (r == 0)
+			return 0;
+		(*ret)->policy = NULL; /* stays the caller's */
+		tn_nest_unref(*ret);
+	} else {
+		clear_from(&parts->from);
+		tn_store_clear(&parts->store);
+		tn_close(&parts->home);
+	}
+	tn_registry_discard_id(registry, parts->id);
+	return r;
+}
+
+static int check_spec(TnRegistry *registry, const TnNestSpec *spec, char *why, size_t why_size)
+{
+	TnStoreKind kind = spec->store ? spec->store : registry->config.default_store;
+
+	if (spec->name && !tn_name_is_valid(spec->name)) {
+		snprintf(why, why_size, "not a nest name (1 to 64 of A-Z a-z 0-9 . _ -)");
+		return -EINVAL;
+	}
+	if (!tn_store_ops(kind)) {
+		snprintf(why, why_size, "this daemon has no such store (use dir or memory)");
+		return -ENOTSUP;
+	}
+	if (spec->durable && kind == TN_STORE_MEMORY) {
+		snprintf(why, why_size, "a memory store cannot be durable (use --store dir)");
+		return -EINVAL;
+	}
+	if (spec->from_path && has_control_bytes(spec->from_path)) {
+		snprintf(why, why_size, "the directory it is named after has a strange name");
+		return -EINVAL;
+	}
+	if (spec->name && tn_registry_list_find(registry, spec->uid, spec->name)) {
+		snprintf(why, why_size, "a nest of that name exists");
+		return -EEXIST;
+	}
+	return 0;
+}
+
+static int create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, char *why,
+		  size_t why_size)
+{
+	char name[TN_NAME_MAX + 1];
+	TnNestParts parts;
+	TnPolicy *policy;
+	int r = check_spec(registry, spec, why, why_size);
+
+	if (r == 0)
+		r = build_policy(spec, &policy, why, why_size);
+	if (r < 0)
+		return r;
+	do {
+		snprintf(name, sizeof(name), "run-%06x", (unsigned)(tn_random() & 0xffffff));
+	} while (!spec->name && tn_registry_list_find(registry, spec->uid, name));
+	tn_registry_fill_parts(registry, spec, spec->name ? spec->name : name, &parts);
+	parts.policy = policy;
+	r = build_nest(registry, spec, &parts, ret);
+	if (r < 0) {
+		snprintf(why, why_size, "the store refused a new nest: %s", strerror(-r));
+		tn_policy_free(policy);
+		return r;
+	}
+	tn_registry_list_add(registry, *ret);
+	tn_nest_ref(*ret);
+	return 0;
+}
+
+int tn_registry_create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, char *why,
+		       size_t why_size)
+{
+	int r;
+
+	pthread_mutex_lock(&registry->lock);
+	r = create(registry, spec, ret, why, why_size);
+	pthread_mutex_unlock(&registry->lock);
+	return r;
+}
