@@ -170,34 +170,48 @@ static int choose(char ret[PATH_MAX], const char *explicit_value, const char *va
 	return 1;
 }
 
-static int choose_dirs(TnPaths *paths, const char *runtime_dir, const char *store_dir, char *why,
-		       size_t why_size)
+/* Copies dir, of which a socket's path will be made. */
+static int set_runtime_dir(TnPaths *paths, const char *dir, char *why, size_t why_size)
 {
-	static const char runtime_variable[] = "TMPNEST_RUNTIME_DIR";
-	static const char store_variable[] = "TMPNEST_STORE_DIR";
-	int r;
+	static const char longest_name[] = "/control.sock";
+	size_t length = strlen(dir);
 
-	r = choose(paths->runtime_dir, runtime_dir, runtime_variable, "runtime directory", why,
-		   why_size);
+	if (length + sizeof(longest_name) > sizeof(paths->runtime_dir))
+		return refuse(-ENAMETOOLONG, why, why_size,
+			      "socket: %s%s: longer than the 107 bytes that a socket's path may "
+			      "have (set TMPNEST_RUNTIME_DIR to a shorter one)",
+			      dir, longest_name);
+	memcpy(paths->runtime_dir, dir, length + 1);
+	return 0;
+}
+
+static int choose_runtime_dir(TnPaths *paths, const char *word, char *why, size_t why_size)
+{
+	static const char variable[] = "TMPNEST_RUNTIME_DIR";
+	char dir[PATH_MAX];
+	int r = choose(dir, word, variable, "runtime directory", why, why_size);
+
 	if (r < 0)
 		return r;
-	if (r == 0 &&
-	    !default_runtime_dir(paths->scope, paths->runtime_dir, sizeof(paths->runtime_dir)))
+	if (r == 0 && !default_runtime_dir(paths->scope, dir, sizeof(dir)))
 		return refuse(-EINVAL, why, why_size,
 			      "runtime directory: none: no usable home directory (set %s)",
-			      runtime_variable);
+			      variable);
+	r = check_dir(dir, "runtime directory", variable, why, why_size);
+	return r < 0 ? r : set_runtime_dir(paths, dir, why, why_size);
+}
 
-	r = choose(paths->store_dir, store_dir, store_variable, "store", why, why_size);
+static int choose_store_dir(TnPaths *paths, const char *word, char *why, size_t why_size)
+{
+	static const char variable[] = "TMPNEST_STORE_DIR";
+	int r = choose(paths->store_dir, word, variable, "store", why, why_size);
+
 	if (r < 0)
 		return r;
 	if (r == 0 && !default_store_dir(paths->scope, paths->store_dir, sizeof(paths->store_dir)))
 		return refuse(-EINVAL, why, why_size,
-			      "store: none: no usable home directory (set %s)", store_variable);
-
-	r = check_dir(paths->runtime_dir, "runtime directory", runtime_variable, why, why_size);
-	if (r < 0)
-		return r;
-	return check_dir(paths->store_dir, "store", store_variable, why, why_size);
+			      "store: none: no usable home directory (set %s)", variable);
+	return check_dir(paths->store_dir, "store", variable, why, why_size);
 }
 
 /* Fills in what follows from the directories; both checked. */
@@ -209,15 +223,12 @@ static int derive(TnPaths *paths, char *why, size_t why_size)
 			      "runtime directory: %s: must not contain the store %s, nor lie in it "
 			      "(set TMPNEST_RUNTIME_DIR or TMPNEST_STORE_DIR)",
 			      paths->runtime_dir, paths->store_dir);
+	/* set_runtime_dir() has measured with the longest name already */
 	if (!join(paths->runtime_dir, "attach.sock", paths->attach_socket,
 		  sizeof(paths->attach_socket)) ||
 	    !join(paths->runtime_dir, "control.sock", paths->control_socket,
-		  sizeof(paths->control_socket)))
-		return refuse(-ENAMETOOLONG, why, why_size,
-			      "socket: %s/control.sock: longer than the 107 bytes that a socket's "
-			      "path may have (set TMPNEST_RUNTIME_DIR to a shorter one)",
-			      paths->runtime_dir);
-	if (!join(paths->runtime_dir, "leases", paths->leases_dir, sizeof(paths->leases_dir)))
+		  sizeof(paths->control_socket)) ||
+	    !join(paths->runtime_dir, "leases", paths->leases_dir, sizeof(paths->leases_dir)))
 		return refuse(-ENAMETOOLONG, why, why_size, "runtime directory: path too long");
 	return 0;
 }
@@ -225,25 +236,29 @@ static int derive(TnPaths *paths, char *why, size_t why_size)
 int tn_paths_init(TnPaths *ret, TnScope scope, const char *runtime_dir, const char *store_dir,
 		  char *why, size_t why_size)
 {
-	TnPaths paths = {.scope = scope};
+	TnPaths paths; /* not zeroed: every page of the launcher's stack costs a fault */
 	int r;
 
-	r = choose_dirs(&paths, runtime_dir, store_dir, why, why_size);
-	if (r < 0)
-		return r;
-	r = derive(&paths, why, why_size);
-	if (r < 0)
-		return r;
-	*ret = paths;
-	return 0;
+	paths.scope = scope;
+	r = choose_runtime_dir(&paths, runtime_dir, why, why_size);
+	if (r == 0)
+		r = choose_store_dir(&paths, store_dir, why, why_size);
+	if (r == 0)
+		r = derive(&paths, why, why_size);
+	if (r == 0)
+		*ret = paths;
+	return r;
 }
 
 bool tn_paths_init_default(TnPaths *ret, TnScope scope)
 {
-	TnPaths paths = {.scope = scope};
+	TnPaths paths;
+	char dir[PATH_MAX];
 	char why[1];
 
-	if (!default_runtime_dir(scope, paths.runtime_dir, sizeof(paths.runtime_dir)) ||
+	paths.scope = scope;
+	if (!default_runtime_dir(scope, dir, sizeof(dir)) ||
+	    set_runtime_dir(&paths, dir, why, sizeof(why)) < 0 ||
 	    !default_store_dir(scope, paths.store_dir, sizeof(paths.store_dir)) ||
 	    derive(&paths, why, sizeof(why)) < 0)
 		return false;

@@ -20,13 +20,15 @@ typedef enum TnScope {
 	TN_SCOPE_USER,
 } TnScope;
 
+#define TN_SOCKET_PATH_MAX 108 /* of sun_path, with the NUL */
+
 typedef struct TnPaths {
 	TnScope scope;
-	char runtime_dir[PATH_MAX];    /* absolute, no trailing slash, not resolved */
-	char store_dir[PATH_MAX];      /* likewise */
-	char attach_socket[108];       /* runtime_dir/attach.sock, fits sun_path */
-	char control_socket[108];      /* runtime_dir/control.sock */
-	char leases_dir[PATH_MAX];     /* runtime_dir/leases */
+	char runtime_dir[TN_SOCKET_PATH_MAX];    /* absolute, no trailing slash, not resolved */
+	char attach_socket[TN_SOCKET_PATH_MAX];  /* runtime_dir/attach.sock */
+	char control_socket[TN_SOCKET_PATH_MAX]; /* runtime_dir/control.sock */
+	char leases_dir[TN_SOCKET_PATH_MAX];     /* runtime_dir/leases */
+	char store_dir[PATH_MAX];                /* as runtime_dir */
 } TnPaths;
 
 /*

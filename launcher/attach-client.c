@@ -23,7 +23,7 @@
 typedef struct Attempt {
 	const TnDaemonChoice *choice;
 	const TnAttachSpec *spec;
-	TnPaths candidates[TN_DAEMONS_MAX];
+	TnPaths *candidates;
 	int n_candidates;
 	uint8_t id[16];
 	int userns;
@@ -313,7 +313,9 @@ static int prepare(Attempt *attempt)
 int tn_attach(TnAttached *ret, const TnDaemonChoice *choice, const TnAttachSpec *spec)
 {
 	TnAttached result = TN_ATTACHED_NONE;
+	TnPaths candidates[TN_DAEMONS_MAX];
 	Attempt attempt = {
+		.candidates = candidates,
 		.choice = choice,
 		.spec = spec,
 		.userns = -1,

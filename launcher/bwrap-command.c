@@ -120,6 +120,16 @@ static void add_covers(const TnBwrapInput *input, TnWords *ret)
 	tn_words_clear(&covers);
 }
 
+static void add_shim(const TnBwrapInput *input, TnWords *ret)
+{
+	/* by descriptor, so that it does not matter what is visible inside */
+	tn_words_addf(ret, "/proc/self/fd/%d", input->shim);
+	if (input->started >= 0)
+		tn_words_addf(ret, "%d", input->started);
+	else
+		tn_words_add(ret, "-");
+}
+
 void tn_bwrap_command(const TnBwrapInput *input, TnWords *ret)
 {
 	tn_words_add(ret, input->bwrap);
@@ -134,12 +144,8 @@ void tn_bwrap_command(const TnBwrapInput *input, TnWords *ret)
 	add_descriptor(ret, "--seccomp", input->seccomp);
 	add_descriptor(ret, "--json-status-fd", input->status);
 	tn_words_add(ret, "--");
-	/* by descriptor, so that it does not matter what is visible inside */
-	tn_words_addf(ret, "/proc/self/fd/%d", input->shim);
-	if (input->started >= 0)
-		tn_words_addf(ret, "%d", input->started);
-	else
-		tn_words_add(ret, "-");
+	if (input->shim >= 0)
+		add_shim(input, ret);
 	for (char **word = input->options->command; *word; word++)
 		tn_words_add(ret, *word);
 }

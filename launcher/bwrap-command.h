@@ -25,7 +25,7 @@ typedef struct TnBwrapInput {
 	int seccomp;
 	int status;  /* where bwrap reports how it went, for --report */
 	int started; /* where the shim reports that the sandbox stands, likewise */
-	int shim;
+	int shim;    /* -1: the command is started by bwrap itself */
 } TnBwrapInput;
 
 void tn_bwrap_command(const TnBwrapInput *input, TnWords *ret);

@@ -24,7 +24,7 @@ typedef struct Hidden {
 	int fd; /* O_PATH */
 	uint64_t dev, ino;
 	uint64_t mount_id;
-	char path[PATH_MAX]; /* resolved */
+	char *path; /* resolved */
 } Hidden;
 
 typedef struct HiddenSet {
@@ -32,37 +32,43 @@ typedef struct HiddenSet {
 	size_t n;
 } HiddenSet;
 
-static void clear_hidden(HiddenSet *set)
-{
-	for (size_t i = 0; i < set->n; i++)
-		tn_close(&set->items[i].fd);
-}
-
 /* Opens path. 0 or -errno, nothing said. */
 static int open_hidden(const char *path, Hidden *ret)
 {
 	char link[64];
+	char real[PATH_MAX];
 	struct statx st;
 	ssize_t length;
-	Hidden hidden;
+	TN_AUTOFD fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	hidden.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (hidden.fd < 0)
+	if (fd < 0)
 		return -errno;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", hidden.fd);
-	length = readlink(link, hidden.path, sizeof(hidden.path) - 1);
-	if (length < 0 || statx(hidden.fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) < 0) {
-		int error = errno;
-
-		close(hidden.fd);
-		return -error;
-	}
-	hidden.path[length] = '\0';
-	hidden.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
-	hidden.ino = st.stx_ino;
-	hidden.mount_id = st.stx_mnt_id;
-	*ret = hidden;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, real, sizeof(real) - 1);
+	if (length < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) < 0)
+		return -errno;
+	*ret = (Hidden){
+		.fd = tn_steal_fd(&fd),
+		.dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.ino = st.stx_ino,
+		.mount_id = st.stx_mnt_id,
+		.path = strndup(real, (size_t)length),
+	};
+	if (!ret->path)
+		tn_out_of_memory();
 	return 0;
+}
+
+static void close_hidden(Hidden *hidden)
+{
+	tn_close(&hidden->fd);
+	free(hidden->path);
+}
+
+static void clear_hidden(HiddenSet *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		close_hidden(&set->items[i]);
 }
 
 /* One that the daemon has told us about; it must be the same directory. */
@@ -92,7 +98,7 @@ static void add_other(HiddenSet *set, const char *path)
 		return;
 	for (size_t i = 0; i < set->n; i++) {
 		if (set->items[i].dev == hidden->dev && set->items[i].ino == hidden->ino) {
-			close(hidden->fd);
+			close_hidden(hidden);
 			return;
 		}
 	}

@@ -9,11 +9,12 @@
  */
 #pragma once
 
-#include <limits.h>
+#include "paths.h"
+
 #include <stdint.h>
 
 typedef struct TnLease {
-	char path[PATH_MAX]; /* "" when there is none to remove */
+	char path[TN_SOCKET_PATH_MAX + 40]; /* "" when there is none to remove */
 	int read_end;
 	int write_end;
 } TnLease;

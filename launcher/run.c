@@ -3,6 +3,7 @@
 #include "attach-client.h"
 #include "bwrap-command.h"
 #include "cover.h"
+#include "known-command.h"
 #include "locate.h"
 #include "macros.h"
 #include "message.h"
@@ -156,6 +157,9 @@ static int become_bwrap(const Prepared *prepared, TnAttached *attached, const Tn
 	TnWords words = {0};
 	int r;
 
+	/* somebody who waits wants to know that the command was reached */
+	if (input.started < 0 && tn_command_is_known(input.plan, input.options))
+		input.shim = -1;
 	if ((r = let_inherit(input.lease)) < 0 || (r = let_inherit(input.seccomp)) < 0 ||
 	    (r = let_inherit(input.shim)) < 0 || (r = let_inherit(input.status)) < 0 ||
 	    (r = let_inherit(input.started)) < 0)

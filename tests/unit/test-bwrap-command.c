@@ -172,6 +172,11 @@ static void isolation(void **state)
 	assert_true(find(f, "--json-status-fd", "14", NULL) > 0);
 	assert_true(find(f, "/proc/self/fd/13", "15", "make") > 0);
 
+	/* without the shim the command comes directly */
+	f->input.shim = -1;
+	build(f);
+	assert_true(find(f, "--", "make", "--version") > 0);
+
 	f->options.keep_caps = true;
 	build(f);
 	assert_int_equal(count(f, "--unshare-user"), 0);
