@@ -44,7 +44,8 @@ typedef struct Channel {
 	int device;
 	uint64_t serial; /* tells a reused Channel from the one an old event was for */
 	uint32_t users;  /* threads that are busy with it */
-	bool used, closing;
+	bool used;
+	_Atomic bool closing; /* looked at without the lock between two requests */
 } Channel;
 
 typedef struct Thread {
@@ -213,6 +214,8 @@ static bool drain(Thread *thread, Channel *channel)
 			continue;
 		if (n < 0)
 			return errno != ENODEV && errno != ECONNABORTED;
+		if (n == 0)
+			return false; /* a device never says this, but a test's socket does */
 		slot->request_size = (uint64_t)n;
 		atomic_store(&slot->state, SLOT_READ);
 		slot->reply_size = tn_dispatch(channel->nest, &thread->identity, slot->request,
