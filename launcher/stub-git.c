@@ -281,14 +281,20 @@ static void name_stubs_of(FILE *out, const Exclude *exclude, const TnGitTops *to
 static int update_tree(const Exclude *exclude, const TnGitTree *tree)
 {
 	TN_AUTOFREE char *block = NULL;
-	TN_AUTOFD git_fd = open(tree->common_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	TN_AUTOFD git_fd = -1;
 	TnGitTops tops = {0};
+	char info[PATH_MAX];
+	const char *name;
 	size_t size = 0;
 	FILE *out;
 	int result;
 
+	if (snprintf(info, sizeof(info), "%s/info", tree->common_dir) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	/* what was resolved a moment ago may be a link by now: a sandbox may write here */
+	git_fd = tn_stub_open_parent(info, &name);
 	if (git_fd < 0)
-		return -errno;
+		return git_fd;
 	out = open_memstream(&block, &size);
 	if (!out)
 		return -ENOMEM;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What stub-hold.c and stub-release.c share. Not for others.
+ * What the parts of the keeper share. Not for others.
  */
 #pragma once
 
 #include "stub-git.h"
 #include "stub-hold.h"
+
+/* Ends the names of our own links to leases, in RUNTIME/stubs. */
+#define TN_STUBS_LEASE_SUFFIX ".stubs"
 
 void tn_stubs_note(TnStubs *stubs, TnStubOutcome outcome, const char *path, const char *why);
 

@@ -3,6 +3,7 @@
 #include "stub-keeper.h"
 #include "stubs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -135,6 +136,28 @@ static size_t take_stock(Reaper *reaper)
 	return n;
 }
 
+/* Links whose launcher was killed before it could record them; one that lives is being recorded. */
+static void sweep_leases(const char *runtime_dir)
+{
+	char dir[PATH_MAX], path[PATH_MAX];
+	struct dirent *entry;
+	DIR *listing;
+
+	if (!runtime_dir || snprintf(dir, sizeof(dir), "%s/stubs", runtime_dir) >= PATH_MAX)
+		return;
+	listing = opendir(dir);
+	while (listing && (entry = readdir(listing))) {
+		const char *suffix = strrchr(entry->d_name, '.');
+
+		if (suffix && strcmp(suffix, TN_STUBS_LEASE_SUFFIX) == 0 &&
+		    snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name) < PATH_MAX &&
+		    tn_lease_state(path) == TN_HOLDER_DEAD)
+			unlink(path);
+	}
+	if (listing)
+		closedir(listing);
+}
+
 /* One round: removes what has ended. Returns what is left to wait for, or -errno. */
 static ssize_t reap_once(Reaper *reaper, int *lock_fd)
 {
@@ -151,8 +174,10 @@ static ssize_t reap_once(Reaper *reaper, int *lock_fd)
 		result = tn_stubs_save(stubs);
 	if (result == 0)
 		left = (ssize_t)take_stock(reaper);
-	if (result == 0 && left == 0)
+	if (result == 0 && left == 0) {
+		sweep_leases(stubs->options.runtime_dir);
 		tn_close(lock_fd);
+	}
 	tn_stubs_unlock(stubs);
 	return result < 0 ? result : left;
 }

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LEASE_SUFFIX ".stubs"
-
 /* Something between "only looked" and "said it": which holders are dead, and who lives. */
 typedef struct Verdict {
 	bool *dead; /* one per entry */
@@ -68,10 +66,10 @@ static void clear_verdict(Verdict *verdict)
 /* Our own link to a sandbox's lease goes with the last entry that names it. */
 static void remove_lease(const TnLedger *ledger, const char *lease)
 {
-	size_t length = strlen(lease), suffix = strlen(LEASE_SUFFIX);
+	size_t length = strlen(lease), suffix = strlen(TN_STUBS_LEASE_SUFFIX);
 	struct stat status;
 
-	if (length <= suffix || strcmp(lease + length - suffix, LEASE_SUFFIX) != 0)
+	if (length <= suffix || strcmp(lease + length - suffix, TN_STUBS_LEASE_SUFFIX) != 0)
 		return;
 	for (size_t i = 0; i < ledger->n_entries; i++) {
 		const TnLedgerEntry *entry = &ledger->entries[i];
@@ -121,6 +119,44 @@ static void remove_stub(TnStubs *stubs, const TnStubIndex *index, size_t place, 
 		tn_stubs_note(stubs, TN_STUB_KEPT, path, why_kept(result));
 }
 
+/* An entry for something that is still held inside the directory at path; NULL: none. */
+static const TnLedgerEntry *held_inside(const TnStubIndex *index, const char *path)
+{
+	char prefix[PATH_MAX + 1];
+	size_t length = (size_t)snprintf(prefix, sizeof(prefix), "%s/", path);
+
+	for (size_t place = tn_stub_index_find(index, prefix); place < index->n_positions;
+	     place++) {
+		const TnLedgerEntry *entry = tn_stub_index_at(index, place);
+
+		if (strncmp(entry->path, prefix, length) != 0)
+			break;
+		if (!entry->dropped)
+			return entry;
+	}
+	return NULL;
+}
+
+/*
+ * A directory stub that others have stubs in cannot go before those: it passes to one of their
+ * holders. False when there is none.
+ */
+static bool pass_inwards(const TnStubIndex *index, TnLedgerEntry *entry)
+{
+	const TnLedgerEntry *inner =
+		entry->kind == TN_STUB_DIR ? held_inside(index, entry->path) : NULL;
+
+	if (!inner)
+		return false;
+	entry->holder = inner->holder;
+	entry->run_id = inner->run_id;
+	entry->by_mounts = inner->by_mounts;
+	entry->adopted = inner->adopted;
+	entry->dropped = false;
+	entry->changed = true;
+	return true;
+}
+
 /*
  * After entries were dropped: removes the stubs that have none left, from the end of the order of
  * paths, so that what lies in a directory goes before it.
@@ -148,7 +184,7 @@ static int remove_unheld(TnStubs *stubs)
 		}
 		if (!dropped)
 			continue;
-		if (held)
+		if (held || pass_inwards(&index, tn_stub_index_at(&index, place)))
 			tn_stubs_note(stubs, TN_STUB_RELEASED,
 				      tn_stub_index_at(&index, place)->path, NULL);
 		else

@@ -109,6 +109,24 @@ case_with_the_front_it_is_not() {
 	eventually 10 test "$(cat "$TMPNEST_STUBS_LEDGER" | grep -c path)" = 0
 }
 
+reapers() { pgrep -f "tmpnest-stubs reaper --ledger $TMPNEST_STUBS_LEDGER"; }
+
+leases_left() { find "$STUB_FRONT_RUNTIME" -type p | grep .; }
+
+# What is there is nobody's stub: no entry, no reaper, no lease stays.
+case_a_mask_on_what_is_there_leaves_no_trace() {
+	stubs_setup
+	mkdir "$W/hooks"
+	install -m 444 /dev/null "$W/.zshrc"
+	echo real >"$P"
+	runs 0 sandbox "$FRONT" --ro-bind "$P" "$P" --ro-bind "$W/hooks" "$W/hooks" \
+		--ro-bind "$W/.zshrc" "$W/.zshrc" -- true
+	! leases_left
+	! reapers
+	! grep -s path "$TMPNEST_STUBS_LEDGER"
+	[ -e "$W/.zshrc" ] && [ -d "$W/hooks" ]
+}
+
 # An empty directory as the mask: the runtime's cleanup would rmdir it.
 case_a_directory_mask_is_held_too() {
 	stubs_setup
@@ -132,8 +150,6 @@ case_a_caller_with_its_own_sync_fd() {
 	wait
 	eventually 15 test ! -e "$P"
 }
-
-reapers() { pgrep -f "tmpnest-stubs reaper --ledger $TMPNEST_STUBS_LEDGER"; }
 
 # The reaper is killed; the next one that comes along does its work.
 case_a_killed_reaper_is_made_up_for() {
@@ -162,8 +178,11 @@ case_one_reaper_for_many_sandboxes() {
 	touch "$W/go"
 	wait
 	eventually 10 test ! -e "$P"
-	eventually 10 test -z "$(reapers)"
+	eventually 10 no_reapers
+	! leases_left
 }
+
+no_reapers() { ! reapers; }
 
 case_eight_processes_start_at_once() {
 	stubs_setup

@@ -3,6 +3,7 @@
 
 #include "macros.h"
 #include "stub-files.h"
+#include "stubs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -257,6 +258,42 @@ static void test_directory_with_something_in_it_stays(void **state)
 	assert_int_equal(n_entries(fixture), 0);
 }
 
+/* One holds the directory, another only what is inside: it stays until both have gone. */
+static void test_directory_outlives_its_holder_while_used(void **state)
+{
+	Fixture *fixture = *state;
+	const TnStubWant outer = {in(fixture, ".claude"), TN_STUB_DIR, true};
+	const TnStubWant inner = {in(fixture, ".claude/commands"), TN_STUB_FILE, true};
+	TnStubs *stubs = &fixture->stubs;
+
+	assert_int_equal(tn_stubs_hold(stubs, "a", &fixture->self, false, &outer, 1), 0);
+	assert_int_equal(tn_stubs_hold(stubs, "b", &fixture->self, false, &inner, 1), 0);
+	release(fixture, "a");
+	assert_true(exists(in(fixture, ".claude/commands")));
+	release(fixture, "b");
+	assert_false(exists(in(fixture, ".claude")));
+	assert_int_equal(n_entries(fixture), 0);
+}
+
+/* A runtime planned with a stub directory there; it has gone with all that was in it. */
+static void test_launch_makes_a_vanished_directory_again(void **state)
+{
+	Fixture *fixture = *state;
+	const TnStubMask masks[] = {
+		{.path = in(fixture, ".claude/commands"), .vanished = true},
+		{.path = in(fixture, "unknown/commands"), .vanished = true},
+	};
+	TnStubLaunch launch = {.ledger_path = fixture->ledger, .runtime_dir = fixture->runtime};
+
+	assert_int_equal(tn_stubs_hold_for_launch(&launch, masks, TN_ARRAY_LEN(masks)), 0);
+	assert_true(exists(in(fixture, ".claude/commands")));
+	assert_true(exists(in(fixture, ".claude/.tmpnest-stub")));
+	/* a directory that is no stub is nobody's to make */
+	assert_false(exists(in(fixture, "unknown")));
+	assert_int_equal(tn_stubs_release(&fixture->stubs, NULL, NULL, NULL), 0);
+	assert_false(exists(in(fixture, ".claude")));
+}
+
 static void test_filled_stubs(void **state)
 {
 	Fixture *fixture = *state;
@@ -491,6 +528,8 @@ int main(void)
 		HOLD_TEST(test_what_cannot_be_made_is_skipped),
 		HOLD_TEST(test_changed_stubs_stay),
 		HOLD_TEST(test_directory_with_something_in_it_stays),
+		HOLD_TEST(test_directory_outlives_its_holder_while_used),
+		HOLD_TEST(test_launch_makes_a_vanished_directory_again),
 		HOLD_TEST(test_filled_stubs),
 		HOLD_TEST(test_missing),
 		HOLD_TEST(test_dead_holders_are_reclaimed),
