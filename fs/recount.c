@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 
 #define DIRENT_BYTES 32768
+#define DIRENT_BYTES_FIRST 512 /* one entry of 255 bytes fits */
 
 typedef struct StoreEntry {
 	uint64_t ino;
@@ -40,6 +41,7 @@ typedef struct Walk {
 	size_t depth, allocated;
 	void *linked; /* tsearch(3) tree of inode numbers with several names */
 	uint8_t *buffer;
+	size_t room; /* of the buffer, to be used by the next read */
 } Walk;
 
 static int compare_inodes(const void *a, const void *b)
@@ -119,6 +121,8 @@ static int go_up(Walk *walk, int64_t *ret_next)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	*ret_next = level->next;
+	/* What is read past the next subdirectory is read again after it: little at first. */
+	walk->room = DIRENT_BYTES_FIRST;
 	return st.st_ino == level->ino && lseek(fd, level->next, SEEK_SET) >= 0 ? 0 : -ESTALE;
 }
 
@@ -153,10 +157,12 @@ static int count_entry(Walk *walk, const StoreEntry *entry)
 static int count_some(Walk *walk)
 {
 	for (;;) {
-		long n = syscall(SYS_getdents64, walk->dir, walk->buffer, DIRENT_BYTES);
+		long n = syscall(SYS_getdents64, walk->dir, walk->buffer, walk->room);
 
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
+		if (walk->room < DIRENT_BYTES)
+			walk->room *= 2;
 		for (long at = 0; at < n;) {
 			const StoreEntry *entry = (const void *)(walk->buffer + at);
 			int r = 0;
@@ -195,6 +201,7 @@ static int recount_tree(const TnStore *store, int parent, const char *name, TnUs
 		.usage = usage,
 		.dir = tn_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0),
 		.buffer = malloc(DIRENT_BYTES),
+		.room = DIRENT_BYTES,
 	};
 	int r = walk.dir < 0 ? walk.dir : walk.buffer ? walk_tree(&walk) : -ENOMEM;
 
