@@ -43,14 +43,19 @@ void tn_registry_wake_janitor(TnRegistry *registry)
 	pthread_mutex_unlock(&registry->janitor_lock);
 }
 
+/* 0 also for what lies ahead: it came after the look at the clock, or the clock was set back. */
+static uint64_t seconds_since(int64_t then, int64_t now)
+{
+	return now > then ? (uint64_t)(now - then) / 1000000000 : 0;
+}
+
 static bool has_expired(TnNest *nest, int64_t now)
 {
-	uint64_t age = (uint64_t)(now - nest->created_ns) / 1000000000;
-	uint64_t idle =
-		(uint64_t)(now - atomic_load(&nest->arena.header->last_used_ns)) / 1000000000;
+	uint64_t age = seconds_since(nest->created_ns, now);
+	uint64_t idle = seconds_since(atomic_load(&nest->arena.header->last_used_ns), now);
 	bool expired;
 
-	if (now < nest->created_ns || tn_nest_users(nest) > 0)
+	if (tn_nest_users(nest) > 0)
 		return false;
 	pthread_mutex_lock(&nest->life);
 	expired = age >= nest->ttl || idle >= nest->idle_ttl;

@@ -123,6 +123,12 @@ uint32_t tn_nest_users(TnNest *nest);
  */
 void tn_nest_ended(TnNest *nest);
 
+/*
+ * Refuses attaches from now on, unless sandboxes use the nest and !force. How many do (0:
+ * refused). One step, so that nobody attaches in between.
+ */
+uint32_t tn_nest_retire(TnNest *nest, bool force);
+
 /* Stops the connection for good: attaches are refused from now on. Not from a serving thread. */
 void tn_nest_stop(TnNest *nest);
 

@@ -208,14 +208,30 @@ bool tn_nest_end_superblock(TnNest *nest, uint64_t generation)
 	return mine;
 }
 
+/* Caller holds the life lock. */
+static uint32_t count_users(const TnNest *nest)
+{
+	return nest->n_attachments == 0 && nest->device >= 0 ? 1 : nest->n_attachments;
+}
+
 uint32_t tn_nest_users(TnNest *nest)
 {
 	uint32_t users;
 
 	pthread_mutex_lock(&nest->life);
-	users = nest->n_attachments;
-	if (users == 0 && nest->device >= 0)
-		users = 1;
+	users = count_users(nest);
+	pthread_mutex_unlock(&nest->life);
+	return users;
+}
+
+uint32_t tn_nest_retire(TnNest *nest, bool force)
+{
+	uint32_t users;
+
+	pthread_mutex_lock(&nest->life);
+	users = force ? 0 : count_users(nest);
+	if (users == 0)
+		nest->evicting = true;
 	pthread_mutex_unlock(&nest->life);
 	return users;
 }

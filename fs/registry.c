@@ -138,21 +138,21 @@ void tn_registry_discard_id(TnRegistry *registry, uint64_t id)
 }
 
 /* A command that has just returned may still be ending: gives that a moment. */
-static uint32_t users_after_a_moment(TnNest *nest)
+static uint32_t retire_after_a_moment(TnNest *nest)
 {
 	int64_t until = tn_monotonic() + EVICT_PATIENCE_NS;
-	uint32_t users = tn_nest_users(nest);
+	uint32_t users = tn_nest_retire(nest, false);
 
 	while (users > 0 && tn_monotonic() < until) {
 		nanosleep(&(struct timespec){.tv_nsec = EVICT_LOOK_NS}, NULL);
-		users = tn_nest_users(nest);
+		users = tn_nest_retire(nest, false);
 	}
 	return users;
 }
 
 int tn_registry_evict(TnRegistry *registry, TnNest *nest, bool force, uint32_t *ret_users)
 {
-	uint32_t users = force ? 0 : users_after_a_moment(nest);
+	uint32_t users = force ? tn_nest_retire(nest, true) : retire_after_a_moment(nest);
 	bool listed;
 
 	if (ret_users)

@@ -6,7 +6,7 @@
 #include "dispatch.h"
 #include "keeper-proto.h"
 #include "macros.h"
-#include "nest.h"
+#include "nest-private.h"
 #include "registry.h"
 #include "scratch.h"
 #include "serve.h"
@@ -606,9 +606,15 @@ static void test_time_to_live(void **state)
 	TnNest *old = create(f, &(TnNestSpec){.name = "old", .ttl = 1});
 	TnNest *idle = create(f, &(TnNestSpec){.name = "idle", .idle_ttl = 1});
 	TnNest *used = create(f, &(TnNestSpec){.name = "used", .ttl = 1, .idle_ttl = 1});
+	TnNest *ahead = create(f, &(TnNestSpec){.name = "ahead", .idle_ttl = 3600});
 	unsigned kernel = attach(f, used);
 
-	assert_true(wait_for_count(f, 1));
+	/* Used since the patrol looked at the clock, or the clock was set back. */
+	atomic_store(&ahead->arena.header->last_used_ns, tn_now() + 60000000000);
+	assert_true(wait_for_count(f, 2));
+	assert_int_equal(info_of(ahead).state, TN_NEST_IDLE);
+	assert_int_equal(tn_registry_evict(f->registry, ahead, false, NULL), 0);
+	tn_nest_unref(ahead);
 	assert_true(look(f, kernel, 1, "tmp") > 0); /* not under somebody who uses it */
 	hang_up(f, kernel);
 	assert_true(wait_for_count(f, 0));
