@@ -276,7 +276,7 @@ static int attach(TnNest *nest, TnAttachment *ret)
 
 	if (nest->evicting)
 		return -ENOENT;
-	if (nest->ephemeral && nest->attached_once)
+	if (nest->ephemeral && !nest->keep && nest->attached_once)
 		return -EBUSY;
 	attachment = calloc(1, sizeof(*attachment));
 	if (!attachment)

@@ -30,8 +30,11 @@ static int add_rules(TnPolicy *policy, const char *const *patterns, size_t n, bo
 						       : tn_policy_add(policy, patterns[i], deny);
 
 		if (r < 0) {
-			snprintf(why, why_size, "%s rule: %s (give a path below /tmp or /var/tmp)",
+			char shown[160];
+
+			snprintf(why, why_size, "%s rule: %s: %s (give a path below /tmp or /var/tmp)",
 				 deny ? "deny" : "read-only",
+				 tn_log_escape(patterns[i], shown, sizeof(shown)),
 				 r == -E2BIG ? "too many rules" : "not a usable pattern");
 			return r == -E2BIG ? -EINVAL : r;
 		}
