@@ -28,8 +28,9 @@
 
 #define TN_ATTACH_MAGIC 0x4e54414dU /* "MATN" */
 #define TN_ATTACH_VERSION 1
-#define TN_ATTACH_MAX (64 * 1024)   /* bytes of one message */
-#define TN_ATTACH_RULES_MAX 1024    /* DENY, READ_ONLY and MOUNT_POINT records together */
+#define TN_ATTACH_MAX (192 * 1024)  /* bytes of one message; the kernel sends 208 KiB at most */
+/* DENY, READ_ONLY and MOUNT_POINT records together: bwrap takes no more than 3,000 mounts. */
+#define TN_ATTACH_RULES_MAX 4096
 
 typedef enum TnAttachVerb {
 	TN_ATTACH_ATTACH = 1, /* make the nest if missing, mount it, send the mount */

@@ -319,14 +319,25 @@ static bool view_has(void *data, const char *path)
 	return n > 0 && n < (int)sizeof(full) && lstat(full, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static void collect_denied(const TnAttached *attached, TnWords *ret)
+/* Sorts out the reply: the denied names, and what becomes of each mount point. */
+static void read_reply(TnFront *front, TnWords *ret_denied)
 {
+	const TnAttached *attached = &front->attached;
 	TnAttachRecord record;
-	size_t offset = 0;
+	size_t offset = 0, n = 0;
 
-	while (tn_attach_next(attached->reply, attached->reply_size, true, &offset, &record))
+	while (tn_attach_next(attached->reply, attached->reply_size, true, &offset, &record)) {
+		uint32_t state;
+
 		if (record.type == TN_RECORD_DENIED)
-			tn_words_add(ret, record.data);
+			tn_words_add(ret_denied, record.data);
+		if (record.type != TN_RECORD_POINT_STATE || n == front->splice.n_points)
+			continue;
+		memcpy(&state, record.data, sizeof(state));
+		front->states[n++] = state;
+	}
+	while (n < front->splice.n_points)
+		front->states[n++] = TN_POINT_PINNED;
 }
 
 static int splice_and_become(TnFront *front, const TnPlace *place, const char *name)
@@ -344,9 +355,7 @@ static int splice_and_become(TnFront *front, const TnPlace *place, const char *n
 	};
 	int r;
 
-	for (size_t i = 0; i < front->splice.n_points; i++)
-		front->states[i] = tn_attached_point_state(&front->attached, i);
-	collect_denied(&front->attached, &denied);
+	read_reply(front, &denied);
 	reply.denied = (const char *const *)denied.items;
 	reply.n_denied = denied.n;
 	r = tn_splice_emit(&front->splice, &reply, &block, &size);

@@ -44,20 +44,20 @@ static void drop_below(TnSplice *splice, size_t index, const char *cover)
 	}
 }
 
-static int add_cover(TnSpliceCovers *covers, const char *path)
+static int add_cover(TnSpliceCovers *covers, const char *path, bool file)
 {
 	if (covers->n == covers->room) {
 		size_t more = covers->room ? covers->room * 2 : 4, bytes;
-		const char **bigger = tn_mul_overflows(more, sizeof(*bigger), &bytes)
-					      ? NULL
-					      : realloc(covers->paths, bytes);
+		TnSpliceCover *bigger = tn_mul_overflows(more, sizeof(*bigger), &bytes)
+						? NULL
+						: realloc(covers->items, bytes);
 
 		if (!bigger)
 			return -ENOMEM;
-		covers->paths = bigger;
+		covers->items = bigger;
 		covers->room = more;
 	}
-	covers->paths[covers->n++] = path;
+	covers->items[covers->n++] = (TnSpliceCover){path, file};
 	return 0;
 }
 
@@ -77,10 +77,47 @@ int tn_splice_find_covers(TnSplice *splice, const char *runtime_dir, TnSpliceCov
 			return -ENOMEM;
 		if (is_hidden(splice, i, shown))
 			continue;
-		r = add_cover(covers, shown);
+		r = add_cover(covers, shown, false);
 		if (r < 0)
 			return r;
 		drop_below(splice, i, shown);
 	}
 	return splice->oom ? -ENOMEM : 0;
+}
+
+/* What the last mount that holds path shows there; entries that the line makes are its own. */
+static TnFileKind shown_at(TnSplice *splice, const char *path)
+{
+	for (size_t i = splice->line->n_ops; i-- > 0;) {
+		const TnSpliceOp *op = &splice->ops[i];
+		const char *inside, *real;
+
+		if (!tn_splice_mounts(splice, i) || !tn_path_is_below(path, op->dest))
+			continue;
+		if (!op->source)
+			return TN_FILE_MISSING;
+		if (strcmp(op->dest, path) == 0)
+			return op->kind;
+		inside = tn_splice_keep(splice, tn_pool_join(&splice->pool, op->source,
+							     tn_splice_rest(path, op->dest)));
+		return inside ? tn_splice_resolve(splice, inside, &real) : TN_FILE_MISSING;
+	}
+	return TN_FILE_MISSING;
+}
+
+int tn_splice_cover_path(TnSplice *splice, const char *path, TnSpliceCovers *covers)
+{
+	TnFileKind kind = shown_at(splice, path);
+	int r;
+
+	if (splice->oom)
+		return -ENOMEM;
+	if (!tn_splice_found(kind))
+		return 0;
+	r = add_cover(covers, path, kind != TN_FILE_DIR);
+	if (r == 0)
+		tn_splice_note(
+			splice, TN_SPLICE_DENIED,
+			tn_pool_printf(&splice->pool, "%.512s: covered, the name is denied", path));
+	return splice->oom ? -ENOMEM : r;
 }

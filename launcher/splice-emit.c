@@ -265,13 +265,46 @@ static void put_ops(TnSplice *splice, Block *block, const char *place)
 		put_views_at(splice, block, place, SIZE_MAX);
 }
 
+/*
+ * A name denied in /tmp is denied in /private/tmp too, for runtimes that deny both. Where
+ * that is the same directory the view sees to it; elsewhere it is the host's, and what it
+ * has there is covered. Patterns are left out: nobody mounts what they could match.
+ */
+static int cover_private(TnSplice *splice, const TnSpliceReply *reply, TnSpliceCovers *covers)
+{
+	for (size_t i = 0; i < reply->n_denied; i++) {
+		TnSpliceArea area;
+		const char *name = rule_pattern(reply->denied[i], &area);
+		const char *path;
+		int r = 0;
+
+		if (area != TN_SPLICE_TMP || strpbrk(name, "*?["))
+			continue;
+		name += strspn(name, "/");
+		path = tn_splice_keep(splice,
+				      tn_pool_printf(&splice->pool, "/private/tmp/%s", name));
+		path = path ? tn_splice_place(splice, path) : NULL;
+		if (path && !tn_splice_view_above(splice, path))
+			r = tn_splice_cover_path(splice, path, covers);
+		if (r < 0)
+			return r;
+	}
+	return splice->oom ? -ENOMEM : 0;
+}
+
 static void put_covers(const TnSpliceCovers *covers, Block *block)
 {
 	for (size_t i = 0; i < covers->n; i++) {
-		put(block, "--tmpfs");
-		put(block, covers->paths[i]);
+		const TnSpliceCover *cover = &covers->items[i];
+
+		put(block, cover->file ? "--ro-bind" : "--tmpfs");
+		if (cover->file)
+			put(block, "/dev/null");
+		put(block, cover->path);
+		if (cover->file)
+			continue;
 		put(block, "--remount-ro");
-		put(block, covers->paths[i]);
+		put(block, cover->path);
 	}
 }
 
@@ -308,6 +341,8 @@ int tn_splice_emit(TnSplice *splice, const TnSpliceReply *reply, char **ret_bloc
 		return -EINVAL;
 	drop_denied(splice, reply);
 	r = tn_splice_find_covers(splice, reply->runtime_dir, &covers);
+	if (r == 0)
+		r = cover_private(splice, reply, &covers);
 	if (r == 0) {
 		if (reply->sync_fd >= 0) {
 			snprintf(fd, sizeof(fd), "%d", reply->sync_fd);
@@ -319,7 +354,7 @@ int tn_splice_emit(TnSplice *splice, const TnSpliceReply *reply, char **ret_bloc
 		put_environment(splice, reply, &block);
 		check_count(splice, &block);
 	}
-	free(covers.paths);
+	free(covers.items);
 	if (r < 0 || splice->oom || splice->refused) {
 		free(block.bytes);
 		return r < 0 ? r : splice->oom ? -ENOMEM : -EINVAL;

@@ -75,13 +75,22 @@ void tn_splice_check_cwd(TnSplice *splice);
 /* True when TMPDIR has to be set to /tmp; needs the plan and a reply. */
 bool tn_splice_must_set_tmpdir(TnSplice *splice, const TnSpliceReply *reply);
 
-/* splice-cover.c: rule 5. Drops what the covers would hide; paths in the pool. */
+/* splice-cover.c: what is mounted over something at the end, so that nothing shows it. */
+typedef struct TnSpliceCover {
+	const char *path; /* inside the sandbox; in the pool */
+	bool file;
+} TnSpliceCover;
+
 typedef struct TnSpliceCovers {
-	const char **paths;
+	TnSpliceCover *items;
 	size_t n, room;
 } TnSpliceCovers;
 
+/* Rule 5. Drops what the covers would hide. 0 or -ENOMEM. */
 int tn_splice_find_covers(TnSplice *splice, const char *runtime_dir, TnSpliceCovers *covers);
+
+/* Covers path if the finished sandbox shows something there. 0 or -ENOMEM. */
+int tn_splice_cover_path(TnSplice *splice, const char *path, TnSpliceCovers *covers);
 
 /* splice-emit.c: true when the reply denies path, which is inside the sandbox. */
 bool tn_splice_is_denied(TnSplice *splice, const TnSpliceReply *reply, const char *path);

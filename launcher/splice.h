@@ -21,7 +21,8 @@
  *     splice-needs.c says which).
  *  3. Destinations below the view are written by their real path: a link at /tmp cannot be
  *     followed in a half-built root.
- *  4. Operations on denied names are dropped.
+ *  4. Operations on denied names are dropped. A denied name that the host has under
+ *     /private/tmp, which runtimes deny together with /tmp, is covered there.
  *  5. The runtime directory, below which the launcher attaches the view, is covered at
  *     every place where a bind shows it and nothing later hides it, and nowhere else.
  */

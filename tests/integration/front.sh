@@ -206,6 +206,22 @@ case_mounts_below_tmp_leave_no_litter_in_the_nest() {
 	tmpnest evict --force litter
 }
 
+# More than a thousand mount points of the view itself, each a pin of its own.
+case_a_long_profile_below_tmp() {
+	local i
+	for i in $(seq 1500); do
+		printf -- '--ro-bind\0/dev/null\0%s\0' "/tmp/project/with-a-path-of-usual-length/deny-$i"
+	done >block
+	export TMPNEST_NEST=long
+	runs 0 front "${HOST[@]}" --args 9 sh -c '
+		! echo x 2>/dev/null >/tmp/project/with-a-path-of-usual-length/deny-1500 &&
+			ls /tmp/project/with-a-path-of-usual-length | wc -l' 9<block
+	equal 'mount points' "$out" 1500
+	empty() { [ -z "$(front "${HOST[@]}" find /tmp -mindepth 1)" ]; }
+	eventually 10 empty
+	tmpnest evict --force long
+}
+
 case_var_tmp_only_on_request() {
 	runs 1 front "${HOST[@]}" touch /var/tmp/x
 	TMPNEST_VAR_TMP=1 runs 0 front "${HOST[@]}" sh -c 'touch /var/tmp/x && ls /var/tmp'

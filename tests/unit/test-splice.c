@@ -300,6 +300,30 @@ static const Case mounts[] = {
 	 "--tmpfs /tmp --bind /tmp/ws /tmp/a --ro-bind /tmp/ws/.git /tmp/a/b --bind /tmp/ws "
 	 "/tmp/ab sh",
 	 VIEW " --bind /tmp/ws /tmp/ab", "d:/tmp/a d:/tmp/ab", "7 7", .states = "dp"},
+	{"denied under /private/tmp, where the host has it",
+	 "--ro-bind / / --bind /private/tmp/claude /private/tmp/claude --tmpfs "
+	 "/private/tmp/claude --bind /private/tmp/claude /private/tmp/claude sh",
+	 "--ro-bind / / " VIEW " --bind /private/tmp/claude /private/tmp/claude --tmpfs "
+	 "/private/tmp/claude --bind /private/tmp/claude /private/tmp/claude" COVER
+	 " --tmpfs /private/tmp/claude --remount-ro /private/tmp/claude",
+	 NULL, "7", .host = "/private/tmp/claude/x"},
+	{"... as a file, also by the rule of another spelling", "--ro-bind / / sh",
+	 "--ro-bind / / " VIEW COVER " --ro-bind /dev/null /private/tmp/third", NULL, "7",
+	 .host = "/private/tmp/third"},
+	{"... mounted by the line under another root",
+	 "--tmpfs / --ro-bind /home/u/ws /private/tmp/claude sh",
+	 "--tmpfs / " VIEW " --ro-bind /home/u/ws /private/tmp/claude --tmpfs "
+	 "/private/tmp/claude --remount-ro /private/tmp/claude",
+	 NULL, "7"},
+	{"... not where a later mount hides it", "--ro-bind / / --tmpfs /private sh",
+	 "--ro-bind / / " VIEW " --tmpfs /private" COVER, .host = "/private/tmp/claude/x"},
+	{"... not where it is the view", "--ro-bind / / sh",
+	 "--ro-bind / / --bind " PLACE "/tmp /private/tmp" COVER,
+	 .host = "/tmp>private/tmp /private/tmp/claude/x", .host_tmp = "/private/tmp"},
+	{"... not where it leads into the view", "--ro-bind / / sh", "--ro-bind / / " VIEW COVER,
+	 .host = "/private/tmp>/tmp"},
+	{"... not without the rule", "--ro-bind / / sh", "--ro-bind / / " VIEW COVER,
+	 .host = "/private/tmp/free/x"},
 	{"read-only is no denial", "--tmpfs /tmp --bind /tmp/ws /tmp/a sh",
 	 VIEW " --bind /tmp/ws /tmp/a", "d:/tmp/a", .states = "r"},
 	{"a denied name before the anchor is hidden anyway", "--dir /tmp/claude --ro-bind / / sh",
