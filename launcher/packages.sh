@@ -72,11 +72,14 @@ tn_apt() {
 	RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "$verb" "$@" </dev/null
 }
 
-# tn_build SOURCE BUILD LOG: configures when needed, compiles; the log is shown on failure.
+# tn_build SOURCE BUILD LOG [TARGET...]: configures when needed, compiles the targets
+# (default: all); the end of the log is shown on failure.
 tn_build() {
-	{ [ -f "$2/build.ninja" ] || meson setup "$2" "$1"; } >"$3" 2>&1 &&
-		ninja -C "$2" >>"$3" 2>&1 && return
-	tail -n 40 "$3" >&2
-	echo "the build in $2 failed; the whole log: $3" >&2
+	local source=$1 build=$2 log=$3
+	shift 3
+	{ [ -f "$build/build.ninja" ] || meson setup "$build" "$source"; } >"$log" 2>&1 &&
+		meson compile -C "$build" "$@" >>"$log" 2>&1 && return
+	tail -n 40 "$log" >&2
+	echo "the build in $build failed; the whole log: $log" >&2
 	return 1
 }

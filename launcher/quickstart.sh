@@ -79,7 +79,7 @@ TMPNEST=$BUILD/launcher/tmpnest
 log=${TMPDIR:-/tmp}/tmpnest-build.$$.log
 tn_install_missing "${TN_BUILD_NEEDS[@]}" >&2 || exit 1
 [ -f "$BUILD/build.ninja" ] || echo "building in $BUILD" >&2
-tn_build "$ROOT" "$BUILD" "$log" || exit 1
+tn_build "$ROOT" "$BUILD" "$log" tmpnest tmpnest-ctl tmpnest-shim tmpnestd unix-socket || exit 1
 rm -f "$log"
 make_places
 
