@@ -520,7 +520,7 @@ static void test_evicted_meanwhile_is_made_anew(void **state)
 
 static void test_reply_that_does_not_fit(void **state)
 {
-	tn_fake.huge_rules = 20;
+	tn_fake.huge_rules = TN_ATTACH_MAX / PATH_MAX + 4;
 	ask(*state, request, build_ephemeral(1), -1);
 	assert_int_equal(answer.head.status, EMSGSIZE);
 	assert_int_equal(answer.mount, -1);
