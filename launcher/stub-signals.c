@@ -20,7 +20,7 @@ static void watched(sigset_t *ret)
 	sigaddset(ret, SIGCHLD);
 }
 
-static void run_child(int gate, char **command, const sigset_t *mask)
+static void run_child(int gate, char **command, const sigset_t *mask, void (*on_child)(int))
 {
 	char byte;
 	int error;
@@ -29,6 +29,7 @@ static void run_child(int gate, char **command, const sigset_t *mask)
 	if (read(gate, &byte, 1) != 1)
 		_exit(125);
 	sigprocmask(SIG_SETMASK, mask, NULL);
+	signal(SIGCHLD, on_child);
 	execvp(command[0], command);
 	error = errno;
 	fprintf(stderr, "tmpnest: stubs run: %s: %s\n", command[0], strerror(error));
@@ -37,6 +38,7 @@ static void run_child(int gate, char **command, const sigset_t *mask)
 
 int tn_stub_child_start(TnStubChild *child, char **command)
 {
+	void (*on_child)(int);
 	sigset_t set, before;
 	int ends[2];
 
@@ -44,11 +46,13 @@ int tn_stub_child_start(TnStubChild *child, char **command)
 		return -errno;
 	watched(&set);
 	sigprocmask(SIG_BLOCK, &set, &before);
+	/* ignored by whoever started us, the kernel would not tell how the child ended */
+	on_child = signal(SIGCHLD, SIG_DFL);
 	child->gate = ends[1];
 	child->pid = fork();
 	if (child->pid == 0) {
 		close(ends[1]);
-		run_child(ends[0], command, &before);
+		run_child(ends[0], command, &before, on_child);
 	}
 	close(ends[0]);
 	if (child->pid < 0) {

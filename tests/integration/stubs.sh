@@ -284,6 +284,7 @@ case_run_dies_as_its_command() {
 	wait "$pid" || status=$?
 	equal 'status of a command with a handler' "$status" 5
 	[ ! -e "$P" ]
+	runs 7 env --ignore-signal=CHLD "$STUBS" run --owner r --cwd "$W" --home "$HOME" -- sh -c 'exit 7'
 	runs 127 "$STUBS" run --owner r --cwd "$W" --home "$HOME" -- /no/such/command
 	runs 0 "$STUBS" run --no-ledger --owner r --cwd "$W" --home "$HOME" -- test -e "$P"
 	[ ! -e "$P" ]
