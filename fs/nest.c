@@ -22,8 +22,14 @@
 
 static void init_locks(TnNest *nest)
 {
+	pthread_rwlockattr_t fair;
+
 	pthread_mutex_init(&nest->life, NULL);
-	pthread_rwlock_init(&nest->tree, NULL);
+	/* Threads that look up without a pause must not keep a rename waiting. */
+	pthread_rwlockattr_init(&fair);
+	pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&nest->tree, &fair);
+	pthread_rwlockattr_destroy(&fair);
 	pthread_mutex_init(&nest->table_lock, NULL);
 	pthread_mutex_init(&nest->refund_lock, NULL);
 	pthread_cond_init(&nest->refunded, NULL);

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -408,11 +409,67 @@ static void test_memory(void **state)
 	run(&(TnWireSpec){.base = base, .bytes = 2 << 20, .inodes = 100, .kind = TN_STORE_MEMORY});
 }
 
+/* --- readers without a pause -------------------------------------------------------------------
+ */
+
+typedef struct Reader {
+	pthread_t thread;
+	TnWire wire;
+	_Atomic bool *stop;
+} Reader;
+
+static void *read_on(void *data)
+{
+	Reader *reader = data;
+	struct fuse_attr attr;
+
+	while (!atomic_load(reader->stop)) {
+		(void)tn_wire_getattr(&reader->wire, reader->wire.tmp, &attr);
+		(void)tn_wire_readdir(&reader->wire, FUSE_READDIR, reader->wire.tmp, 0, 4096);
+	}
+	return NULL;
+}
+
+/* A rename gets its turn all the same. */
+static void test_no_starvation(void **state)
+{
+	Reader readers[THREADS];
+	_Atomic bool stop = false;
+	struct timespec start, end;
+	double seconds;
+	TnWire wire;
+
+	(void)state;
+	tn_wire_open(&wire, &(TnWireSpec){.base = tn_scratch_tmpfs()});
+	assert_int_equal(tn_wire_mknod(&wire, wire.tmp, "a", S_IFREG | 0644), 0);
+	for (size_t i = 0; i < THREADS; i++) {
+		readers[i] = (Reader){.stop = &stop};
+		tn_wire_join(&readers[i].wire, &wire);
+		assert_int_equal(pthread_create(&readers[i].thread, NULL, read_on, &readers[i]), 0);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(tn_wire_rename(&wire, wire.tmp, "a", wire.tmp, "b", 0), 0);
+		assert_int_equal(tn_wire_rename(&wire, wire.tmp, "b", wire.tmp, "a", 0), 0);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	atomic_store(&stop, true);
+	for (size_t i = 0; i < THREADS; i++) {
+		pthread_join(readers[i].thread, NULL);
+		tn_wire_leave(&readers[i].wire);
+	}
+	seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+	printf("%.3f s for 200 renames\n", seconds);
+	assert_true(seconds < 3);
+	tn_wire_close(&wire);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dir),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_no_starvation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
