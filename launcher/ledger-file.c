@@ -259,9 +259,6 @@ int tn_ledger_file_intend(TnLedgerFile *file, const TnLedger *intents)
 		result = write_all(file->intent_fd, text, size);
 	if (result == 0 && ftruncate(file->intent_fd, (off_t)size) < 0)
 		result = -errno;
-	/* on disk before the stubs can be */
-	if (result == 0 && fdatasync(file->intent_fd) < 0)
-		result = -errno;
 	return result;
 }
 

@@ -43,7 +43,11 @@ int tn_ledger_file_path(const char *explicit_path, char ret[PATH_MAX]);
  */
 int tn_ledger_file_open(TnLedgerFile *file, const char *path);
 
-/* Puts the entries of intents on disk; they count until the next save. 0 or -errno. */
+/*
+ * Writes the entries of intents down; they count until the next save. Not synced: that would cost
+ * as much as the rest, and a power cut in the milliseconds before the save, which is, leaves at
+ * worst an empty stub that nobody was told of. 0 or -errno.
+ */
 int tn_ledger_file_intend(TnLedgerFile *file, const TnLedger *intents);
 
 /* Replaces the file, durably, and takes intents back. 0 or -errno: the old one stands. */
