@@ -58,7 +58,7 @@ static const Row rows[TN_OPCODES] = {
 	[FUSE_OPENDIR] = {"OPENDIR", .error = ENOSYS},
 	[FUSE_READDIR] = {"READDIR", tn_op_readdir, ARG(fuse_read_in)},
 	[FUSE_RELEASEDIR] = {"RELEASEDIR", .error = 0, .no_node = true},
-	[FUSE_FSYNCDIR] = {"FSYNCDIR", .error = ENOSYS},
+	[FUSE_FSYNCDIR] = {"FSYNCDIR", tn_op_fsyncdir, ARG(fuse_fsync_in)},
 	[FUSE_GETLK] = {"GETLK", .error = ENOSYS},
 	[FUSE_SETLK] = {"SETLK", .error = ENOSYS},
 	[FUSE_SETLKW] = {"SETLKW", .error = ENOSYS},

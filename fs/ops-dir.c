@@ -133,6 +133,22 @@ static int read_directory(TnRequest *request, bool plus)
 	return r;
 }
 
+int tn_op_fsyncdir(TnRequest *request)
+{
+	TN_FD dir = TN_FD_NONE;
+	int r;
+
+	/* As tn_op_fsync(): a scratch nest waits for no disk. */
+	if (!request->nest->durable)
+		return -ENOSYS;
+	pthread_rwlock_rdlock(&request->nest->tree);
+	r = tn_resolve_dir(request->nest, request->node, &dir);
+	pthread_rwlock_unlock(&request->nest->tree);
+	if (r == 0 && fsync(dir.fd) < 0)
+		r = -errno;
+	return r;
+}
+
 int tn_op_readdir(TnRequest *request)
 {
 	return read_directory(request, false);

@@ -45,6 +45,7 @@ int tn_op_fsync(TnRequest *request);
 int tn_op_lseek(TnRequest *request);
 
 /* ops-dir.c */
+int tn_op_fsyncdir(TnRequest *request);
 int tn_op_readdir(TnRequest *request);
 int tn_op_readdirplus(TnRequest *request);
 
