@@ -77,16 +77,23 @@ const char *tn_bwrap_concern_text(TnBwrapConcern concern)
 		break;
 	case TN_BWRAP_REFUSE_USERNS:
 		return "--userns: the private /tmp needs a user namespace of its own above the "
-		       "sandbox, from which another one cannot be entered (use --unshare-user)";
+		       "sandbox, from which another one cannot be entered (use --unshare-user, or "
+		       "set "
+		       "TMPNEST_VIEW=possible to do without)";
 	case TN_BWRAP_REFUSE_USERNS2:
 		return "--userns2: the private /tmp needs a user namespace of its own above the "
-		       "sandbox, from which another one cannot be entered (use --unshare-user)";
+		       "sandbox, from which another one cannot be entered (use --unshare-user, or "
+		       "set "
+		       "TMPNEST_VIEW=possible to do without)";
 	case TN_BWRAP_REFUSE_USERNS_BLOCK_FD:
 		return "--userns-block-fd: the sandbox's user namespace lies below the one of the "
-		       "private /tmp, so the caller cannot write its id maps (use --uid, --gid)";
+		       "private /tmp, so the caller cannot write its id maps (use --uid, --gid, or "
+		       "set "
+		       "TMPNEST_VIEW=possible to do without)";
 	case TN_BWRAP_REFUSE_PIDNS:
 		return "--pidns: a process namespace of another user namespace cannot be entered "
-		       "from that of the private /tmp (use --unshare-pid)";
+		       "from that of the private /tmp (use --unshare-pid, or set "
+		       "TMPNEST_VIEW=possible to do without)";
 	case TN_BWRAP_WARN_ROOT_CAPS:
 		return "root without --unshare-user or --cap-drop ALL: the command keeps root's "
 		       "rights over mounts and can uncover the host's /tmp and every nest's files "

@@ -131,6 +131,23 @@ static int set_verbose(TnFrontOptions *options, const char *value)
 	return set_bool(&options->verbose, value);
 }
 
+static int set_view(TnFrontOptions *options, const char *value)
+{
+	static const char *const words[] = {
+		[TN_FRONT_VIEW_ALWAYS] = "always",
+		[TN_FRONT_VIEW_POSSIBLE] = "possible",
+		[TN_FRONT_VIEW_NEVER] = "never",
+	};
+
+	for (size_t i = 0; i < TN_ARRAY_LEN(words); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			options->view = (TnFrontWhen)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
 static int set_program(TnFrontOptions *options, const char *value)
 {
 	return value[0] == '/' ? set_text(&options->program, value) : -EINVAL;
@@ -141,6 +158,7 @@ typedef struct Key {
 	const char *variable; /* NULL: not by the environment */
 	int (*set)(TnFrontOptions *options, const char *value);
 	const char *wanted;
+	bool trusted_only; /* not in a file that a sandbox may be able to write */
 } Key;
 
 static const Key keys[] = {
@@ -157,7 +175,9 @@ static const Key keys[] = {
 	{"bwrap", "nest_from", "TMPNEST_NEST_FROM", add_nest_from, "bind:GLOB, or none"},
 	{"bwrap", "var_tmp", "TMPNEST_VAR_TMP", set_var_tmp, "yes or no"},
 	{"bwrap", "verbose", "TMPNEST_VERBOSE", set_verbose, "yes or no"},
-	{"bwrap", "program", NULL, set_program, "an absolute path"},
+	{"bwrap", "program", NULL, set_program, "an absolute path", .trusted_only = true},
+	{"bwrap", "view", "TMPNEST_VIEW", set_view, "always, possible or never",
+	 .trusted_only = true},
 };
 
 typedef struct Reader {
@@ -178,7 +198,7 @@ static int take_line(void *user, const char *section, const char *name, const ch
 
 		if (strcmp(key->section, section) != 0 || strcmp(key->name, name) != 0)
 			continue;
-		if (key->set == set_program && !reader->trusted)
+		if (key->trusted_only && !reader->trusted)
 			return 1;
 		if (key->set(reader->options, value) == 0)
 			return 1;

@@ -7,11 +7,11 @@
  * a later value replaces an earlier one, lists grow. The environment wins over both.
  *
  *   [nest]   name, quota, inodes, ttl, idle_ttl, store, deny, read_only
- *   [bwrap]  nest_from, var_tmp, verbose, program
+ *   [bwrap]  nest_from, var_tmp, verbose, program, view
  *
- * deny, read_only and nest_from may come several times. `program` (the real bwrap) counts
- * only in /etc: a sandbox may be able to write its user's files. Other sections are the
- * daemon's.
+ * deny, read_only and nest_from may come several times. `program` (the real bwrap) and
+ * `view` count only in /etc: a sandbox may be able to write its user's files. Other sections
+ * are the daemon's.
  */
 #pragma once
 
@@ -22,12 +22,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef enum TnFrontWhen {
+	TN_FRONT_VIEW_ALWAYS,   /* a line that cannot have one is refused */
+	TN_FRONT_VIEW_POSSIBLE, /* ... is started as it is, and that is said */
+	TN_FRONT_VIEW_NEVER,
+} TnFrontWhen;
+
 typedef struct TnFrontOptions {
 	char *nest;    /* NULL: by nest_from, else ephemeral */
 	TnWords globs; /* of writable binds that name the nest, the first that matches counts */
 	uint64_t bytes, inodes, ttl, idle_ttl; /* 0 = default, TN_UNLIMITED = none */
 	TnStoreKind store;
 	TnWords deny, read_only;
+	TnFrontWhen view;
 	bool var_tmp;
 	bool verbose;     /* say also what was dropped and added */
 	char *program;    /* the real bwrap, or NULL */

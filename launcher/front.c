@@ -370,19 +370,38 @@ static int splice_and_become(TnFront *front, const TnPlace *place, const char *n
 	return r;
 }
 
+/* Does the line get a view? What speaks against it is said. */
+static int decide(TnFront *front, bool *ret_without)
+{
+	int r;
+
+	*ret_without = front->options.view == TN_FRONT_VIEW_NEVER;
+	if (*ret_without)
+		return 0;
+	r = judge(&front->line.summary);
+	if (r == -EPERM && front->options.view == TN_FRONT_VIEW_POSSIBLE) {
+		tn_say("sandbox: started without a private /tmp, as TMPNEST_VIEW allows");
+		*ret_without = true;
+		return 0;
+	}
+	if (r == 0)
+		r = plan(front);
+	*ret_without = r == 0 && !front->splice.views[TN_SPLICE_TMP].wanted &&
+		       !front->splice.views[TN_SPLICE_VAR_TMP].wanted;
+	return r;
+}
+
 void tn_front_start(TnFront *front, char **argv)
 {
 	TnPlace place;
+	bool without = false;
 	int r = tn_front_options_load(&front->options);
 
 	if (r == 0)
 		r = find_bwrap(front);
 	if (r == 0)
-		r = judge(&front->line.summary);
-	if (r == 0)
-		r = plan(front);
-	if (r == 0 && !front->splice.views[TN_SPLICE_TMP].wanted &&
-	    !front->splice.views[TN_SPLICE_VAR_TMP].wanted) {
+		r = decide(front, &without);
+	if (r == 0 && without) {
 		start_without_view(front, argv);
 		return;
 	}

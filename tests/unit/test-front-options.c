@@ -30,10 +30,12 @@ static void test_file(void **state)
 				     "nest_from = bind:*/work-*\n"
 				     "var_tmp = yes\n"
 				     "program = /opt/bwrap\n"
+				     "view = possible\n"
 				     "[daemon]\n"
 				     "quota = nonsense of another part\n";
-	static const char user[] = "[nest]\nquota=1K\nname=mine\ndeny=c\n"
-				   "[bwrap]\nprogram=/home/u/evil\nverbose=1\nvar_tmp=0\n";
+	static const char user[] =
+		"[nest]\nquota=1K\nname=mine\ndeny=c\n"
+		"[bwrap]\nprogram=/home/u/evil\nview=never\nverbose=1\nvar_tmp=0\n";
 	TnFrontOptions options = {0};
 
 	assert_int_equal(tn_front_options_parse(&options, system, "system", true), 0);
@@ -52,6 +54,7 @@ static void test_file(void **state)
 	assert_int_equal(options.read_only.n, 1);
 	assert_string_equal(options.nest, "mine");
 	assert_string_equal(options.program, "/opt/bwrap");
+	assert_int_equal(options.view, TN_FRONT_VIEW_POSSIBLE);
 	assert_true(options.verbose);
 	assert_false(options.var_tmp);
 	assert_int_equal(options.globs.n, 1);
@@ -71,6 +74,7 @@ static void test_bad_file(void **state)
 		"[bwrap]\nnest_from = bind:\n",
 		"[bwrap]\nvar_tmp = maybe\n",
 		"[bwrap]\nprogram = bwrap\n",
+		"[bwrap]\nview = no\n",
 		"[nest\nquota = 1\n",
 		"[nest]\nnonsense\n",
 	};
