@@ -144,4 +144,140 @@ synced() { # --sync-fd of the caller is bwrap's: end-of-file when the sandbox ha
 }
 case_the_callers_own_sync_descriptor() { both synced a; }
 
+long_input() { head -c 3000000 /dev/zero | tr '\0' x | sandbox sh -c 'head -c 5; wc -c'; }
+no_input() { sandbox cat </dev/null; }
+a_terminal() { # inside script(1): is it one for the command, and has it its session?
+	python3 - "$BWRAP" "${LINE[@]}" "$@" <<'PY'
+import os, pty, sys
+status = pty.spawn(sys.argv[1:] + ["sh", "-c", "tty >/dev/null && echo a tty; (: </dev/tty) 2>/dev/null && echo its own; exit 4"])
+print(os.waitstatus_to_exitcode(status))
+PY
+}
+case_standard_input_of_all_kinds() {
+	both long_input
+	both no_input
+	both a_terminal
+	both a_terminal --new-session
+}
+
+# TERM for the whole group: bwrap ends by it, a command that traps it goes on.
+trapped() {
+	local i
+	rm -f trapped ready
+	: >trapped
+	setsid -f sh -c 'echo $$ >group.pid; "$@"; echo $? >bwrap.status' - "$BWRAP" "${LINE[@]}" --bind "$PWD" "$PWD" \
+		sh -c 'trap "echo got it >trapped; exit 3" TERM; touch ready; sleep 5 & wait' 2>/dev/null
+	for i in $(seq 400); do
+		[ ! -e ready ] || break
+		sleep 0.02
+	done
+	python3 -c 'import os, signal
+group = int(open("group.pid").read())
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.killpg(group, signal.SIGTERM)'
+	for i in $(seq 200); do
+		[ ! -s trapped ] || break
+		sleep 0.02
+	done
+	cat trapped
+}
+case_a_signal_for_the_group() { both trapped; }
+
+# The command's signals from within, and what a caller sees of a sandbox that it kills.
+killed() {
+	"$BWRAP" "${LINE[@]}" --die-with-parent sleep 10 >/dev/null 2>&1 &
+	local pid=$!
+	sleep 0.3
+	kill "-$1" "$pid"
+	wait "$pid" 2>/dev/null
+}
+case_killing_it() {
+	local signal
+	for signal in TERM KILL HUP USR1; do both killed $signal; done
+}
+
+json_numbers() { # the pid is one of the caller's namespace, the exit code the command's
+	sandbox --json-status-fd 7 sh -c 'sleep 0.2; kill -KILL $$' 7>status.out
+	python3 -c 'import json
+lines = [json.loads(l) for l in open("status.out")]
+print([l.get("exit-code") for l in lines], lines[0]["child-pid"] > 1)'
+}
+info_alive() { # the pid of --info-fd is there while the sandbox runs
+	mkfifo info.fifo
+	sandbox --info-fd 7 --block-fd 8 cat /dev/null 7>info.out 8<info.fifo &
+	local pid=$! i
+	exec 9>info.fifo
+	for i in $(seq 200); do
+		[ ! -s info.out ] || break
+		sleep 0.02
+	done
+	python3 -c 'import json, os
+d = json.load(open("info.out"))
+print(os.path.exists("/proc/%d" % d["child-pid"]), sorted(k for k in d if d[k]))'
+	echo >&9
+	exec 9>&-
+	wait "$pid"
+	echo $?
+	rm info.fifo
+}
+case_the_numbers_of_info_and_status() { both json_numbers; both info_alive; }
+
+more_seccomp() { # two filters, stacked
+	python3 - <<'PY'
+import struct
+ins = lambda code, jt, jf, k: struct.pack("<HBBI", code, jt, jf, k)
+for name, number in ("one", 83), ("two", 84): # mkdir, rmdir
+	open(name, "wb").write(ins(0x20, 0, 0, 0) + ins(0x15, 0, 1, number) + ins(0x06, 0, 0, 0x50000 + number) +
+		ins(0x06, 0, 0, 0x7fff0000))
+PY
+	sandbox --tmpfs /mnt --add-seccomp-fd 7 --add-seccomp-fd 8 python3 -c 'import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for number in 83, 84:
+    print(libc.syscall(number, b"/mnt/x", 0o700), ctypes.get_errno())' 7<one 8<two
+}
+case_stacked_seccomp_filters() {
+	[ "$(uname -m)" = x86_64 ] || skip "the filters' numbers are those of x86_64"
+	both more_seccomp
+}
+
+lock_file() {
+	: >lock
+	sandbox --bind "$PWD" "$PWD" --lock-file "$PWD/lock" python3 -c 'import fcntl
+try:
+    fcntl.lockf(open("lock", "r+"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    print("free")
+except OSError:
+    print("locked")'
+}
+data_files() { sandbox --tmpfs /mnt --perms 0640 --file 7 /mnt/a --bind-data 8 /mnt/b sh -c 'stat -c "%a" /mnt/a; cat /mnt/a /mnt/b; echo more >>/mnt/b; cat /mnt/b' 7<<<one 8<<<two; }
+modes() { "$BWRAP" --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --tmpfs /tmp --perms 0711 --dir /tmp/d --chmod 0700 /tmp/d --symlink d /tmp/l --tmpfs /tmp/t sh -c 'stat -c "%a %F" /tmp/d /tmp/l /tmp/t' 2>/dev/null; }
+case_locks_data_and_modes() { both lock_file; both data_files; both modes; }
+
+# A caller that waits with a descriptor for the end, as runtimes do with their control pipe.
+outlives() { # the descriptor that only a background child holds
+	mkfifo "life.$1"
+	(cat "life.$1"; echo ended) &
+	sandbox sh -c 'sleep 0.3 & exit 6' 9>"life.$1"
+	echo $?
+	wait
+	rm "life.$1"
+}
+case_a_background_child() { both outlives a; }
+
+# As a plain user these need the view to be given up, which has to be asked for.
+foreign_userns() {
+	unshare -Ur sleep 20 &
+	local pid=$! i
+	for i in $(seq 200); do
+		[ "$(readlink "/proc/$pid/ns/user")" = "$(readlink /proc/self/ns/user)" ] || break
+		sleep 0.02
+	done
+	sleep 0.1
+	TMPNEST_VIEW=possible "$BWRAP" --ro-bind / / --userns 7 sh -c 'readlink /proc/self/ns/user' 7<"/proc/$pid/ns/user" 2>/dev/null >userns.out
+	echo "$?"
+	[ "$(cat userns.out)" = "$(readlink "/proc/$pid/ns/user")" ] && echo the one that was given
+	kill "$pid"
+}
+case_a_user_namespace_of_the_caller() { both foreign_userns; }
+
 main "$@"

@@ -9,6 +9,8 @@ front() { "$TT_BUILD/launcher/tmpnest-bwrap" "$@"; }
 SAFE=(--unshare-user --unshare-pid --cap-drop ALL)
 HOST=(--ro-bind / / --dev /dev --proc /proc "${SAFE[@]}")
 
+only user two_hundred_sandboxes_leave_no_litter # the same for root, and long
+
 # A directory of this case below the host's /tmp, gone with it.
 host_tmp_dir() {
 	HOST_DIR=$(mktemp -d /tmp/tnfront-XXXXXX)
@@ -111,6 +113,10 @@ case_a_root_that_is_not_the_hosts() {
 	contains 'no root at all' "$out" x
 	runs 0 front --ro-bind root / "${root[@]}" --proc /proc "${SAFE[@]}" sh -c 'touch /tmp/x && df /tmp'
 	contains 'a root with a /tmp' "$out" tmpnest
+	runs 0 front --tmpfs / "${root[@]}" --dev /dev --proc /proc --bind / /host --bind "$TMPNEST_RUNTIME_DIR" /rt "${SAFE[@]}" \
+		sh -c 'touch /tmp/only-here; find / -path /proc -prune -o -path "/host/proc" -prune -o -path "*/usr" -prune -o \
+			-name only-here -print 2>/dev/null || true'
+	equal 'ways to the view' "$out" /tmp/only-here
 	runs 0 front --tmpfs / "${root[@]}" --proc /proc --tmpfs /tmp "${SAFE[@]}" sh -c 'touch /tmp/x && df /tmp'
 	contains 'in the place of a tmpfs' "$out" tmpnest
 	runs 0 front --ro-bind bare / "${root[@]}" --proc /proc "${SAFE[@]}" ls /
@@ -166,7 +172,31 @@ case_refusals_name_their_reason() {
 		runs 1 front "${HOST[@]}" "$words" 9 true x
 		one_message
 		contains 'the option' "$err" "$words: "
+		contains 'the way out' "$err" TMPNEST_VIEW=possible
 	done
+}
+
+case_without_a_view_on_request() {
+	host_tmp_dir
+	touch "$HOST_DIR/there"
+	TMPNEST_VIEW=never runs 0 front "${HOST[@]}" ls "$HOST_DIR"
+	equal 'the host is seen' "$out" there
+	equal 'nothing to say' "$err" ''
+	no_nests
+	printf -- '--chdir\0%s' "$HOST_DIR" >block
+	TMPNEST_VIEW=never runs 0 front "${HOST[@]}" --args 9 pwd 9<block
+	equal 'words of a block' "$out" "$HOST_DIR"
+	TMPNEST_VIEW=possible runs 0 front "${HOST[@]}" ls -A /tmp
+	equal 'a line that can have one' "$out" ''
+	TMPNEST_VIEW=sometimes runs 1 front "${HOST[@]}" true x
+	one_message
+	[ "$TT_ROLE" = user ] || return 0
+	unshare -Ur sleep 20 &
+	eventually 10 eval "[ \"\$(readlink /proc/$!/ns/user)\" != \"\$(readlink /proc/self/ns/user)\" ]"
+	TMPNEST_VIEW=possible runs 0 front --ro-bind / / --userns 9 ls "$HOST_DIR" 9<"/proc/$!/ns/user"
+	equal 'a line that cannot' "$out" there
+	contains 'what is said' "$err" 'without a private /tmp'
+	kill $!
 }
 
 case_root_without_a_boundary_is_warned() {
@@ -220,6 +250,99 @@ case_a_long_profile_below_tmp() {
 	empty() { [ -z "$(front "${HOST[@]}" find /tmp -mindepth 1)" ]; }
 	eventually 10 empty
 	tmpnest evict --force long
+}
+
+# A second sandbox of the nest works at what the first one has mounted read-only.
+ATTACK='import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(what, function, *words):
+    try:
+        function(*words)
+        print("done:", what)
+    except OSError as error:
+        if error.errno != 16:
+            print("error", error.errno, what)
+def exchange(a, b):
+    if libc.renameat2(-100, a.encode(), -100, b.encode(), 2) < 0:
+        raise OSError(ctypes.get_errno(), "exchange")
+os.mkdir("/tmp/other")
+open("/tmp/file", "w").close()
+for path, remove in (("/tmp/a/b/deny", os.unlink), ("/tmp/a/b/dir", os.rmdir)):
+    attempt("remove " + path, remove, path)
+for path in "/tmp/a/b/deny", "/tmp/a/b/dir", "/tmp/a/b", "/tmp/a":
+    attempt("rename " + path, os.rename, path, "/tmp/moved")
+    attempt("into a directory " + path, os.rename, path, "/tmp/other/x")
+    attempt("exchange " + path, exchange, path, "/tmp/other")
+    attempt("exchanged with " + path, exchange, "/tmp/other", path)
+attempt("over the file", os.rename, "/tmp/file", "/tmp/a/b/deny")
+attempt("over the directory", os.rename, "/tmp/other", "/tmp/a/b/dir")'
+
+case_a_deny_below_tmp_holds_against_a_second_sandbox() {
+	export TMPNEST_NEST=pins
+	mkfifo go
+	background first "$TT_BUILD/launcher/tmpnest-bwrap" "${HOST[@]}" --ro-bind /dev/null /tmp/a/b/deny --ro-bind /etc /tmp/a/b/dir \
+		--bind "$PWD" "$PWD" sh -c "echo up; cat $PWD/go
+			for name in deny dir/x; do echo evil 2>/dev/null >/tmp/a/b/\$name && echo written \$name; done; echo end"
+	wait_for_line first up
+	runs 0 front "${HOST[@]}" python3 -c "$ATTACK"
+	equal 'what the second one could do' "$out" ''
+	echo >go
+	wait_for_line first end
+	lacks 'the first one' "$(cat first.log)" written
+	runs 0 front "${HOST[@]}" sh -c 'mkdir -p /tmp/a/b && mv /tmp/a /tmp/z && ls -A /tmp | xargs'
+	equal 'afterwards the names are free' "$out" 'file other z'
+	tmpnest evict --force pins
+}
+
+# The same with a shared directory at /tmp, as it is without us: the test above can fail.
+case_such_a_deny_does_not_hold_in_a_shared_directory() {
+	mkdir shared
+	mkfifo go
+	background first bwrap "${HOST[@]}" --bind "$PWD/shared" /tmp --ro-bind /dev/null /tmp/a/b/deny \
+		--bind "$PWD" "$PWD" sh -c "echo up; cat $PWD/go; echo evil 2>/dev/null >/tmp/a/b/deny && echo written; echo end"
+	wait_for_line first up
+	bwrap "${HOST[@]}" --bind "$PWD/shared" /tmp sh -c 'mv /tmp/a /tmp/z && mkdir -p /tmp/a/b'
+	echo >go
+	wait_for_line first end
+	contains 'the first one' "$(cat first.log)" written
+}
+
+# A link that a command leaves would send the next one's mount elsewhere.
+case_a_link_in_the_nest_is_no_way_to_a_mount_point() {
+	export TMPNEST_NEST=links
+	runs 0 front "${HOST[@]}" sh -c 'mkdir /tmp/real && ln -s real /tmp/a && ln -s /etc /tmp/b && ln -s nowhere /tmp/c'
+	local path
+	for path in /tmp/a/deny /tmp/b /tmp/c /tmp/c/deny; do
+		runs 1 front "${HOST[@]}" --ro-bind /dev/null "$path" true x
+		one_message
+		contains 'the place' "$err" "$path"
+	done
+	tmpnest evict --force links
+}
+
+# What runtimes mount below /tmp, two hundred times, in lines that end in all ways.
+case_two_hundred_sandboxes_leave_no_litter() {
+	host_tmp_dir
+	mkdir -p "$HOST_DIR/ws/.git" "$HOST_DIR/empty"
+	touch "$HOST_DIR/sock"
+	export TMPNEST_NEST=many
+	local i line=("${HOST[@]}" --bind "$HOST_DIR/ws" "$HOST_DIR/ws" --ro-bind "$HOST_DIR/ws/.git" "$HOST_DIR/ws/.git"
+		--ro-bind /dev/null "/tmp/deep/er/file" --ro-bind "$HOST_DIR/empty" "/tmp/deep/dir" --tmpfs "/tmp/deep/fs")
+	for i in $(seq 200); do
+		case $((i % 4)) in
+		0) front "${line[@]}" --bind-try /nowhere /tmp/nowhere sh -c "echo x >/tmp/made-$i" & ;;
+		1) front --bind "$HOST_DIR/sock" "$HOST_DIR/sock" "${line[@]}" sh -c 'exit 0' & ;;
+		2) front "${line[@]}" --ro-bind /dev/null "/tmp/only/in/$i" sh -c 'kill -KILL $$' & ;;
+		3) front "${line[@]}" --dev "/tmp/dev-$i" /nowhere/at/all & ;;
+		esac 2>>many.err
+		[ $((i % 8)) -ne 0 ] || wait
+	done
+	wait
+	left() { front "${HOST[@]}" find /tmp -mindepth 1 ! -name 'made-*'; }
+	clean() { [ -z "$(left)" ]; }
+	eventually 10 clean
+	equal 'what the commands made' "$(front "${HOST[@]}" ls -A /tmp | wc -l)" 50
+	tmpnest evict --force many
 }
 
 case_var_tmp_only_on_request() {
