@@ -131,7 +131,9 @@ for test in json.load(sys.stdin):
         continue
     folder = os.path.basename(os.path.dirname(test["cmd"][0]))
     name = test["name"].removeprefix("test-")
-    print(f"{folder}/{name}\tmeson\t" + "\x1f".join([str(test["timeout"])] + test["cmd"]))'
+    words = ["env"] + [f"{k}={v}" for k, v in test["env"].items()]
+    words += ["timeout", "-k", "5", str(test["timeout"])] + test["cmd"]
+    print(f"{folder}/{name}\tmeson\t" + "\x1f".join(words))'
 	local kind script role
 	for kind in integration programs; do
 		for script in "$ROOT/tests/$kind"/*.sh; do
@@ -167,11 +169,23 @@ run_group() { # GROUP KIND ARGUMENT CASE-FILTER...
 	meson)
 		local -a words
 		IFS=$'\x1f' read -r -a words <<<"$argument"
-		(cd "$BUILD" && CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "${words[@]}" 2>&1)
+		run_program "${words[@]}"
 		;;
 	script) run_script "${group##*@}" "$group" "$argument" "$@" ;;
 	leaks) leaks ;;
 	esac
+}
+
+# Runs a test program of the build: cmocka speaks TAP; of others the exit status counts.
+run_program() {
+	local log=$BASE/program.log status=0
+	(cd "$BUILD" && CMOCKA_MESSAGE_OUTPUT=TAP "$@") >"$log" 2>&1 </dev/null || status=$?
+	if grep -qE '^1\.\.[0-9]+' "$log"; then
+		cat "$log"
+		return "$status"
+	fi
+	one_case 1 'the whole program' eval 'cat "$log"; [ "$status" -eq 0 ]'
+	echo 1..1
 }
 
 # Runs a test script in its role. Root gives the plain user a node of /dev/fuse of its own,
