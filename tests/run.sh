@@ -28,7 +28,7 @@ PROGRAM_NEEDS=(
 	command:node:nodejs command:npm:npm command:redis-server:redis-server
 	command:redis-cli:redis-tools command:tmux:tmux command:ssh-agent:openssh-client
 	command:sqlite3:sqlite3 command:psql:postgresql-client command:pg_lsclusters:postgresql-common
-	command:gcc:gcc
+	command:gcc:gcc command:socat:socat command:rg:ripgrep command:curl:curl
 )
 
 PASSED=0 FAILED=0 SKIPPED=0
@@ -301,8 +301,9 @@ make_user() {
 # also shows that the programs find each other in another place.
 make_stage() {
 	local file
-	mkdir -p "$STAGE/build" && (cd "$BUILD" && find launcher fs tests/tools bench -type f -perm -u+x \
-		! -name '*.so*' ! -name '*.p' 2>/dev/null | while read -r file; do
+	mkdir -p "$STAGE/build" && (cd "$BUILD" && find launcher fs tests bench \
+		\( -path tests/unit -o -path tests/wire -o -path tests/fuzz \) -prune -o -type f -perm -u+x -print |
+		while read -r file; do
 		install -D -m 755 "$file" "$STAGE/build/$file" || exit 1
 	done) && cp -R "$ROOT/tests" "$ROOT/bench" "$STAGE/" && chmod -R go+rX "$STAGE" || exit 1
 }

@@ -42,6 +42,7 @@ remove_made() {
 make_missing() {
 	local dir=$1
 	while [ ! -d "$dir" ] && [ ! -d "$(dirname "$dir")" ]; do dir=$(dirname "$dir"); done
+	[ ! -d "$1" ] || [ -w "$1" ] || skip "$1 is there, and not ours to put a file in"
 	[ -d "$1" ] && MADE+=("$1/$2") || MADE+=("$dir")
 	mkdir -p "$1"
 	echo "from another worker" >"$1/$2"
