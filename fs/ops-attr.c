@@ -107,17 +107,27 @@ int tn_op_readlink(TnRequest *request)
 
 /* --- SETATTR ----------------------------------------------------------------------------- */
 
-/* Takes set-uid, and set-gid where group execution makes it one, from an open file. */
-static int clear_set_id(int fd)
+/*
+ * The mode without set-uid and set-gid. Where the group may not execute the file, set-gid
+ * stays for root and members of the group; of other groups than its first one the request
+ * says nothing.
+ */
+static mode_t without_set_id(const TnRequest *request, const struct stat *st)
+{
+	mode_t mode = st->st_mode & 07777 & ~(mode_t)S_ISUID;
+	bool member = request->in->uid == 0 || request->in->gid == st->st_gid;
+
+	return (st->st_mode & S_IXGRP) || !member ? mode & ~(mode_t)S_ISGID : mode;
+}
+
+static int clear_set_id(const TnRequest *request, int fd)
 {
 	struct stat st;
 	mode_t mode;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	mode = st.st_mode & 07777 & ~(mode_t)S_ISUID;
-	if (st.st_mode & S_IXGRP)
-		mode &= ~(mode_t)S_ISGID;
+	mode = without_set_id(request, &st);
 	if (mode != (st.st_mode & 07777) && fchmod(fd, mode) < 0)
 		return -errno;
 	return 0;
@@ -143,19 +153,11 @@ static int set_size(TnRequest *request, uint64_t size, bool clear_ids)
 		r = tn_charge_truncated(nest, node, file.fd, size);
 	pthread_mutex_unlock(tn_nest_node_lock(nest, request->node));
 	if (r == 0 && clear_ids)
-		r = clear_set_id(file.fd);
+		r = clear_set_id(request, file.fd);
 	return r;
 }
 
-static int set_owner(const TnPlace *place, const struct fuse_setattr_in *in)
-{
-	uid_t uid = in->valid & FATTR_UID ? in->uid : (uid_t)-1;
-	gid_t gid = in->valid & FATTR_GID ? in->gid : (gid_t)-1;
-
-	return fchownat(place->dir.fd, place->name, uid, gid, place->at_flags) < 0 ? -errno : 0;
-}
-
-static int set_mode(TnNest *nest, uint32_t index, const TnPlace *place, mode_t mode)
+static int change_mode(const TnPlace *place, mode_t mode)
 {
 	char path[32];
 	int r;
@@ -167,8 +169,34 @@ static int set_mode(TnNest *nest, uint32_t index, const TnPlace *place, mode_t m
 	} else {
 		r = fchmodat(place->dir.fd, place->name, mode, 0);
 	}
-	if (r < 0)
+	return r < 0 ? -errno : 0;
+}
+
+static int set_owner(const TnRequest *request, const TnPlace *place,
+		     const struct fuse_setattr_in *in)
+{
+	uid_t uid = in->valid & FATTR_UID ? in->uid : (uid_t)-1;
+	gid_t gid = in->valid & FATTR_GID ? in->gid : (gid_t)-1;
+	struct stat st;
+	mode_t mode;
+
+	if (fstatat(place->dir.fd, place->name, &st, place->at_flags) < 0 ||
+	    fchownat(place->dir.fd, place->name, uid, gid, place->at_flags) < 0)
 		return -errno;
+	/* The store has cleared what it clears for anybody; this process, as root, keeps more. */
+	mode = without_set_id(request, &st);
+	if (!S_ISDIR(st.st_mode) && (st.st_mode & S_ISGID) && !(st.st_mode & S_IXGRP) &&
+	    !(mode & S_ISGID))
+		return change_mode(place, mode);
+	return 0;
+}
+
+static int set_mode(TnNest *nest, uint32_t index, const TnPlace *place, mode_t mode)
+{
+	int r = change_mode(place, mode);
+
+	if (r < 0)
+		return r;
 	if (mode & (S_ISUID | S_ISGID)) {
 		pthread_mutex_lock(tn_nest_node_lock(nest, index));
 		tn_node_at(nest->table, index)->charge |= TN_CHARGE_SET_ID;
@@ -178,7 +206,7 @@ static int set_mode(TnNest *nest, uint32_t index, const TnPlace *place, mode_t m
 }
 
 static struct timespec time_to_set(uint32_t valid, uint32_t set, uint32_t now, uint64_t seconds,
-                                   uint32_t nanoseconds)
+				   uint32_t nanoseconds)
 {
 	if (valid & now)
 		return (struct timespec){.tv_nsec = UTIME_NOW};
@@ -225,7 +253,7 @@ static int set_by_place(TnRequest *request, const struct fuse_setattr_in *in)
 	pthread_rwlock_rdlock(&nest->tree);
 	r = tn_resolve_place(nest, request->node, &place);
 	if (r == 0 && ((in->valid & (FATTR_UID | FATTR_GID)) || changes_nothing(in)))
-		r = set_owner(&place, in);
+		r = set_owner(request, &place, in);
 	if (r == 0 && (in->valid & FATTR_MODE)) {
 		/* The VFS refuses to change a symlink's mode; fchmodat() would follow it. */
 		if (tn_node_at(nest->table, request->node)->type == S_IFLNK)
@@ -246,9 +274,9 @@ int tn_op_setattr(TnRequest *request)
 
 	if (r == 0 && (in->valid & FATTR_SIZE))
 		r = set_size(request, in->size, in->valid & FATTR_KILL_SUIDGID);
-	if (r == 0 && (changes_nothing(in) ||
-	               (in->valid & ~(uint32_t)(FATTR_SIZE | FATTR_KILL_SUIDGID | FATTR_FH |
-	                                        FATTR_LOCKOWNER))))
+	if (r == 0 &&
+	    (changes_nothing(in) || (in->valid & ~(uint32_t)(FATTR_SIZE | FATTR_KILL_SUIDGID |
+							     FATTR_FH | FATTR_LOCKOWNER))))
 		r = set_by_place(request, in);
 	return r < 0 ? r : reply_attr(request);
 }
