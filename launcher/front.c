@@ -2,6 +2,7 @@
 #include "front.h"
 
 #include "cover.h"
+#include "launch-stubs.h"
 #include "locate.h"
 #include "macros.h"
 #include "message.h"
@@ -306,6 +307,27 @@ static int attach(TnFront *front)
 	return r;
 }
 
+/* What the line masks and the host lacks must be there before bwrap looks. */
+static void hold_stubs(TnFront *front)
+{
+	TN_AUTOFREE TnSpliceMask *masks = NULL;
+	TN_AUTOFREE TnStubMask *stubs = NULL;
+	size_t n = 0;
+
+	if (tn_splice_masks(&front->splice, &masks, &n) < 0)
+		tn_out_of_memory();
+	stubs = calloc(n + 1, sizeof(*stubs));
+	if (!stubs)
+		tn_out_of_memory();
+	for (size_t i = 0; i < n; i++)
+		stubs[i] = (TnStubMask){
+			.path = masks[i].path,
+			.as_dir = masks[i].as_dir,
+			.vanished = masks[i].vanished,
+		};
+	tn_launch_stubs(&front->attached, stubs, n, front->options.verbose);
+}
+
 /* True when the view has a directory at path ("/tmp/..." or "/var/tmp/..."). */
 static bool view_has(void *data, const char *path)
 {
@@ -407,6 +429,8 @@ void tn_front_start(TnFront *front, char **argv)
 	}
 	if (r == 0)
 		r = attach(front);
+	if (r == 0)
+		hold_stubs(front);
 	if (r == 0)
 		r = tn_namespaces_enter();
 	if (r == 0)

@@ -3,6 +3,7 @@
 #include "attach-client.h"
 #include "bwrap-command.h"
 #include "cover.h"
+#include "launch-stubs.h"
 #include "known-command.h"
 #include "locate.h"
 #include "macros.h"
@@ -180,12 +181,29 @@ static void say_what_is_ignored(const TnRunOptions *options, const TnAttached *a
 		       options->nest);
 }
 
+/* Only words for bwrap itself can mask what is not there: run's own options bind what is. */
+static void hold_stubs(const TnRunOptions *options, const TnAttached *attached)
+{
+	TN_AUTOFREE TnStubMask *masks = NULL;
+	const TnWords *words = &options->bwrap_args;
+
+	if (words->n < 3)
+		return;
+	masks = calloc(words->n, sizeof(*masks));
+	if (!masks)
+		tn_out_of_memory();
+	tn_launch_stubs(attached, masks, tn_launch_stub_masks(words->items, words->n, masks),
+			false);
+}
+
 /* From the view to bwrap. Returns only on failure. */
 static int enter(Prepared *prepared, TnAttached *attached)
 {
 	TnPlace place;
 	int r = tn_run_plan_settle(&prepared->plan, attached);
 
+	if (r == 0)
+		hold_stubs(&prepared->options, attached);
 	if (r == 0)
 		r = tn_namespaces_enter();
 	if (r == 0)
