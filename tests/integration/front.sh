@@ -9,6 +9,7 @@ front() { "$TT_BUILD/launcher/tmpnest-bwrap" "$@"; }
 SAFE=(--unshare-user --unshare-pid --cap-drop ALL)
 HOST=(--ro-bind / / --dev /dev --proc /proc "${SAFE[@]}")
 
+only root a_scratch_directory_that_the_daemon_cannot_see
 only user two_hundred_sandboxes_leave_no_litter # the same for root, and long
 
 # A directory of this case below the host's /tmp, gone with it.
@@ -373,6 +374,30 @@ case_a_scratch_directory_names_the_nest_and_ends_it() {
 	nest_names | grep -q srt-b- || fail 'the other nest went too'
 	rm -r "$b"
 	eventually 5 no_nests
+}
+
+# As in a unit with PrivateTmp=: the path of the scratch directory means nothing to the daemon.
+case_a_scratch_directory_that_the_daemon_cannot_see() {
+	unset TMPNEST_NEST_FROM
+	tmpnest daemon status >/dev/null || tmpnest daemon start
+	mkfifo go
+	background worker unshare --mount --propagation private bash -c '
+		mount -t tmpfs tnfront /tmp
+		mkdir /tmp/librechat-code-srt-p
+		for text in "echo shared >/tmp/x" "cat /tmp/x"; do
+			"$@" --bind /tmp/librechat-code-srt-p /tmp/librechat-code-srt-p sh -c "$text"
+		done
+		cat go
+		rmdir /tmp/librechat-code-srt-p
+		echo removed
+		cat go' - "$TT_BUILD/launcher/tmpnest-bwrap" "${HOST[@]}"
+	wait_for_line worker shared
+	sleep 2.5 # it is looked at each second: not seeing the path must decide nothing
+	nest_names | grep -q srt-p- || fail 'the nest went while its directory was there'
+	echo >go
+	wait_for_line worker removed
+	eventually 4 no_nests
+	echo >go
 }
 
 case_configuration_for_a_scrubbed_environment() {
