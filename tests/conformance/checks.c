@@ -216,8 +216,11 @@ void tc_tick(void)
 {
 	struct timespec start, now;
 
-	/* The coarse clock moves once in a timer interrupt, at most 10 ms. */
-	clock_gettime(CLOCK_REALTIME_COARSE, &start);
+	/*
+	 * The coarse clock moves once in a timer interrupt, at most 10 ms; since Linux 6.13 a stamp
+	 * may be finer, so it has to be past the present time.
+	 */
+	clock_gettime(CLOCK_REALTIME, &start);
 	do {
 		usleep(2000);
 		clock_gettime(CLOCK_REALTIME_COARSE, &now);
