@@ -7,7 +7,7 @@
 #   tests/run.sh --list                 the groups
 #
 # Every group prints TAP, which is counted here in one place: cmocka programs, scripts of
-# tests/integration and tests/programs (once as root and once as a plain user, where we
+# tests/integration, tests/programs and tests/stubs (once as root and once as a plain user, where we
 # are root), checks of the sources, and at the end that nothing was left on the machine.
 #
 # TMPNEST_BUILD names another build folder. TT_STRICT=1 makes a failure of each skip that
@@ -135,7 +135,7 @@ for test in json.load(sys.stdin):
     words += ["timeout", "-k", "5", str(test["timeout"])] + test["cmd"]
     print(f"{folder}/{name}\tmeson\t" + "\x1f".join(words))'
 	local kind script role
-	for kind in integration programs; do
+	for kind in integration programs stubs; do
 		for script in "$ROOT/tests/$kind"/*.sh; do
 			for role in $(bash "$script" --roles); do
 				[ "$role" = user ] || [ "$(id -u)" -eq 0 ] || continue
@@ -308,7 +308,7 @@ make_stage() {
 	done) && cp -R "$ROOT/tests" "$ROOT/bench" "$STAGE/" && chmod -R go+rX "$STAGE" || exit 1
 }
 
-# The npm packages of the program tests, pinned by their lock file, kept between runs.
+# The npm packages of the tests of programs and stubs, pinned by their lock file, kept between runs.
 make_node_modules() {
 	local source=$ROOT/tests/programs dir=$CACHE/npm
 	command -v npm >/dev/null || return 0
@@ -337,12 +337,12 @@ clean_up() {
 	fi
 }
 
-wants_programs() { # does a filter choose any group of tests/programs?
+wants_programs() { # does a filter choose any group of tests/programs or tests/stubs?
 	local name
 	local -a parts
 	while IFS=$'\t' read -r name _; do
 		mapfile -t parts < <(chosen "$name")
-		case $name in programs/*) [ "${#parts[@]}" -eq 0 ] || return 0 ;; esac
+		case $name in programs/* | stubs/*) [ "${#parts[@]}" -eq 0 ] || return 0 ;; esac
 	done < <(groups)
 	return 1
 }

@@ -25,15 +25,13 @@ case_memory_server_with_its_defaults() {
 
 case_two_memory_servers_on_one_port_in_two_nests() {
 	prepare
-	local pids=() i
+	local i
 	for i in 1 2; do
-		tmpnest run --net none -- "$MONGOMS_SYSTEM_BINARY" --port 27017 --dbpath /tmp >"server$i" 2>&1 </dev/null &
-		pids+=($!)
+		background "server$i" tmpnest run --net none -- "$MONGOMS_SYSTEM_BINARY" --port 27017 --dbpath /tmp
 	done
 	for i in 1 2; do
-		eventually 15 grep -q 'Waiting for connections' "server$i"
+		wait_for_line "server$i" 'Waiting for connections'
 	done
-	kill "${pids[@]}"
 }
 
 # The same with a /tmp that cannot be written: what sandboxes had before.
