@@ -178,13 +178,13 @@ run_group() { # GROUP KIND ARGUMENT CASE-FILTER...
 
 # Runs a test program of the build: cmocka speaks TAP; of others the exit status counts.
 run_program() {
-	local log=$BASE/program.log status=0
-	(cd "$BUILD" && CMOCKA_MESSAGE_OUTPUT=TAP "$@") >"$log" 2>&1 </dev/null || status=$?
-	if grep -qE '^1\.\.[0-9]+' "$log"; then
-		cat "$log"
-		return "$status"
+	local program_log=$BASE/program.log program_status=0
+	(cd "$BUILD" && CMOCKA_MESSAGE_OUTPUT=TAP "$@") >"$program_log" 2>&1 </dev/null || program_status=$?
+	if grep -qE '^1\.\.[0-9]+' "$program_log"; then
+		cat "$program_log"
+		return "$program_status"
 	fi
-	one_case 1 'the whole program' eval 'cat "$log"; [ "$status" -eq 0 ]'
+	one_case 1 'the whole program' eval 'cat "$program_log"; [ "$program_status" -eq 0 ]'
 	echo 1..1
 }
 
