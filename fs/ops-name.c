@@ -3,7 +3,8 @@
  * Names come to be known (LOOKUP, FORGET) and come to be (MKNOD, MKDIR, SYMLINK, LINK).
  *
  * The VFS holds the parent's lock until the answer, so of one name only one request is
- * under way; the tree lock keeps the parent's own place still.
+ * under way; the tree lock keeps the parent's own place still: what the rules say of a new
+ * name is true only under it.
  */
 #include "charge.h"
 #include "ops.h"
@@ -191,20 +192,33 @@ static void note_new_charge(TnNest *nest, uint64_t nodeid, mode_t mode)
 	pthread_mutex_unlock(tn_nest_node_lock(nest, index));
 }
 
+/* May the name come to be? The answer holds as long as the tree lock is held. */
+static int check_new(TnNest *nest, const NewEntry *new)
+{
+	int r = tn_check_new_name(nest, new->parent, new->name);
+
+	/* bwrap makes files and directories at a pin, never links: what it would follow. */
+	if (r == 0 && S_ISLNK(new->mode))
+		r = tn_check_pinned(nest, new->parent, new->name, true);
+	return r;
+}
+
 static int create(TnRequest *request, const NewEntry *new)
 {
 	TN_RESERVATION reservation = {0};
 	TnNest *nest = request->nest;
 	struct fuse_entry_out entry;
 	struct stat st;
-	int r = tn_check_new_name(nest, new->parent, new->name);
+	int r = check_new(nest, new); /* so that a refusal comes before a lack of space */
 
 	if (r == 0)
 		r = tn_nest_reserve(nest, new->bytes, 1, &reservation);
 	if (r < 0)
 		return r;
 	pthread_rwlock_rdlock(&nest->tree);
-	r = make_entry(request, new, &st, &entry);
+	r = check_new(nest, new);
+	if (r == 0)
+		r = make_entry(request, new, &st, &entry);
 	pthread_rwlock_unlock(&nest->tree);
 	if (r < 0)
 		return r;
@@ -253,10 +267,8 @@ int tn_op_symlink(TnRequest *request)
 		.target = request->name2,
 		.bytes = strlen(request->name2),
 	};
-	/* bwrap makes files and directories at a pin, never links: what it would follow. */
-	int r = tn_check_pinned(request->nest, request->node, request->name, true);
 
-	return r < 0 ? r : create(request, &new);
+	return create(request, &new);
 }
 
 /* --- LINK ------------------------------------------------------------------------------ */
@@ -343,16 +355,15 @@ int tn_op_link(TnRequest *request)
 	link_source(nest, request->in->nodeid, &to_subtree);
 	if (!source)
 		return -ENOENT;
+	/* As a writer: an unnamed file gives up the descriptor that others may be using. */
+	pthread_rwlock_wrlock(&nest->tree);
 	r = tn_check_new_name(nest, request->node, request->name);
 	if (r == 0)
 		r = tn_check_change(nest, source);
-	if (r < 0)
-		return r;
-	if (from_subtree != to_subtree)
-		return -EXDEV;
-	/* As a writer: an unnamed file gives up the descriptor that others may be using. */
-	pthread_rwlock_wrlock(&nest->tree);
-	r = link_entry(request, source, &entry);
+	if (r == 0 && from_subtree != to_subtree)
+		r = -EXDEV;
+	if (r == 0)
+		r = link_entry(request, source, &entry);
 	if (r == 0)
 		tn_hold_adopted(nest, source);
 	pthread_rwlock_unlock(&nest->tree);

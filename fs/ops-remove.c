@@ -177,14 +177,14 @@ static int remove_name(TnRequest *request, bool directory)
 {
 	ENTRY entry = {.dir = TN_FD_NONE};
 	TnNest *nest = request->nest;
-	int r = tn_check_old_name(nest, request->node, request->name);
+	int r;
 
+	pthread_rwlock_wrlock(&nest->tree);
+	r = tn_check_old_name(nest, request->node, request->name);
 	if (r == 0)
 		r = tn_check_pinned(nest, request->node, request->name, false);
-	if (r < 0)
-		return r;
-	pthread_rwlock_wrlock(&nest->tree);
-	r = entry_load(nest, request->node, request->name, &entry);
+	if (r == 0)
+		r = entry_load(nest, request->node, request->name, &entry);
 	if (r == 0 && !entry.exists)
 		r = -ENOENT;
 	else if (r == 0 && S_ISDIR(entry.st.st_mode) != directory)
@@ -418,11 +418,34 @@ static int check_both(const Entry *from, const Entry *to, unsigned flags)
 	return 0;
 }
 
+/* What rules, subtrees and pins say of the two names; true as long as the tree lock is held. */
+static int check_names(TnRequest *request, uint32_t to_parent, unsigned flags)
+{
+	TnNest *nest = request->nest;
+	uint8_t from_subtree, to_subtree;
+	int r = tn_check_old_name(nest, request->node, request->name);
+
+	if (r == 0)
+		r = flags & RENAME_EXCHANGE ? tn_check_old_name(nest, to_parent, request->name2)
+		                            : tn_check_new_name(nest, to_parent, request->name2);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&nest->table_lock);
+	from_subtree = tn_node_at(nest->table, request->node)->subtree;
+	to_subtree = tn_node_at(nest->table, to_parent)->subtree;
+	pthread_mutex_unlock(&nest->table_lock);
+	if (from_subtree != to_subtree)
+		return -EXDEV;
+	r = tn_check_pinned(nest, request->node, request->name, true);
+	if (r == 0)
+		r = tn_check_pinned(nest, to_parent, request->name2, flags & RENAME_EXCHANGE);
+	return r;
+}
+
 static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
 {
 	ENTRY from = {.dir = TN_FD_NONE}, to = {.dir = TN_FD_NONE};
 	TnNest *nest = request->nest;
-	uint8_t from_subtree, to_subtree;
 	uint32_t to_parent;
 	int r;
 
@@ -431,26 +454,13 @@ static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
 		return -EINVAL;
 	pthread_mutex_lock(&nest->table_lock);
 	to_parent = tn_node_by_id(nest->table, new_parent);
-	from_subtree = tn_node_at(nest->table, request->node)->subtree;
-	to_subtree = to_parent ? tn_node_at(nest->table, to_parent)->subtree : from_subtree;
 	pthread_mutex_unlock(&nest->table_lock);
 	if (!to_parent)
 		return -ENOENT;
-	r = tn_check_old_name(nest, request->node, request->name);
-	if (r == 0)
-		r = flags & RENAME_EXCHANGE ? tn_check_old_name(nest, to_parent, request->name2)
-		                            : tn_check_new_name(nest, to_parent, request->name2);
-	if (r < 0)
-		return r;
-	if (from_subtree != to_subtree)
-		return -EXDEV;
-	r = tn_check_pinned(nest, request->node, request->name, true);
-	if (r == 0)
-		r = tn_check_pinned(nest, to_parent, request->name2, flags & RENAME_EXCHANGE);
-	if (r < 0)
-		return r;
 	pthread_rwlock_wrlock(&nest->tree);
-	r = load_both(nest, &from, &to, request, to_parent);
+	r = check_names(request, to_parent, flags);
+	if (r == 0)
+		r = load_both(nest, &from, &to, request, to_parent);
 	if (r == 0)
 		r = check_both(&from, &to, flags);
 	if (r == 0)

@@ -464,12 +464,99 @@ static void test_no_starvation(void **state)
 	tn_wire_close(&wire);
 }
 
+/* --- a directory that moves while names are made in it -------------------------------------------
+ */
+
+typedef struct Maker {
+	pthread_t thread;
+	TnWire wire;
+	uint64_t dir, file; /* file: "f" in dir */
+	unsigned made;
+	_Atomic bool *stop;
+} Maker;
+
+static int make_by_route(Maker *maker, unsigned route)
+{
+	TnWire *w = &maker->wire;
+
+	switch (route) {
+	case 0:
+		return tn_wire_mkdir(w, maker->dir, "hidden", 0755);
+	case 1:
+		return tn_wire_mknod(w, maker->dir, "hidden", S_IFREG | 0644);
+	case 2:
+		return tn_wire_symlink(w, maker->dir, "hidden", "f");
+	case 3:
+		return tn_wire_link(w, maker->file, maker->dir, "hidden");
+	default:
+		return tn_wire_rename(w, maker->dir, "f", maker->dir, "hidden", 0);
+	}
+}
+
+static void *make_on(void *data)
+{
+	Maker *maker = data;
+	TnWire *w = &maker->wire;
+
+	for (unsigned i = 0; !atomic_load(maker->stop); i++) {
+		unsigned route = i % 5;
+
+		if (make_by_route(maker, route) < 0)
+			continue;
+		maker->made++;
+		if (route < 4)
+			tn_wire_forget(w, w->entry.nodeid, 1);
+		/* Not while it is denied; the mover brings it back. */
+		while ((route == 0  ? tn_wire_rmdir(w, maker->dir, "hidden")
+			: route < 4 ? tn_wire_unlink(w, maker->dir, "hidden")
+				    : tn_wire_rename(w, maker->dir, "hidden", maker->dir, "f", 0)) <
+			       0 &&
+		       !atomic_load(maker->stop))
+			;
+	}
+	return NULL;
+}
+
+/* A rule is judged by where the directory is when the name comes to be, not shortly before. */
+static void test_rule_and_move(void **state)
+{
+	const char *text = getenv("TN_TEST_STEPS");
+	unsigned steps = text ? (unsigned)atoi(text) : 4 * STEPS, trapped = 0;
+	_Atomic bool stop = false;
+	Maker maker = {.stop = &stop};
+	TnWire wire;
+
+	(void)state;
+	tn_wire_open(&wire, &(TnWireSpec){.deny = {"/tmp/d/hidden"}});
+	assert_int_equal(tn_wire_mkdir(&wire, wire.tmp, "x", 0755), 0);
+	maker.dir = wire.entry.nodeid;
+	assert_int_equal(tn_wire_mknod(&wire, maker.dir, "f", S_IFREG | 0644), 0);
+	maker.file = wire.entry.nodeid;
+	tn_wire_join(&maker.wire, &wire);
+	assert_int_equal(pthread_create(&maker.thread, NULL, make_on, &maker), 0);
+	for (unsigned i = 0; i < steps && !trapped; i++) {
+		int r = tn_wire_rename(&wire, wire.tmp, "x", wire.tmp, "d", 0);
+
+		if (r < 0)
+			assert_int_equal(r, -EACCES); /* it holds the name */
+		else                                  /* it cannot hold it, so it may leave */
+			trapped += tn_wire_rename(&wire, wire.tmp, "d", wire.tmp, "x", 0) < 0;
+	}
+	atomic_store(&stop, true);
+	pthread_join(maker.thread, NULL);
+	tn_wire_leave(&maker.wire);
+	assert_int_equal(trapped, 0);
+	assert_true(maker.made > 0);
+	tn_wire_close(&wire);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dir),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_no_starvation),
+		cmocka_unit_test(test_rule_and_move),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
