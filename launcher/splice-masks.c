@@ -30,9 +30,6 @@ static bool is_mask(TnSplice *splice, size_t index)
 	if (!(traits & TN_BWRAP_FROM_PATH) || !(traits & TN_BWRAP_READ_ONLY) ||
 	    !tn_splice_mounts(splice, index) || tn_splice_view_above(splice, op->dest))
 		return false;
-	/* An existing path that is bound onto itself needs no placeholder. */
-	if (op->source && strcmp(op->source, op->dest) == 0)
-		return false;
 	return shows_host_path(splice, index, op->dest);
 }
 

@@ -145,7 +145,8 @@ const char *tn_splice_writable_dir(const TnSplice *splice, size_t index);
 
 /*
  * A host path that the line masks with something read-only: /dev/null, an empty directory,
- * or itself. bwrap makes the missing ones on the host, which is the stub keeper's business.
+ * or itself. bwrap makes the missing ones on the host, which is the stub keeper's business; so
+ * is one that is there, since it may be another sandbox's stub and about to go.
  */
 typedef struct TnSpliceMask {
 	const char *path; /* real, lives in the pool */

@@ -5,18 +5,22 @@
 
 limit killed_holders_leave_nothing 120
 limit killed_holders_leave_nothing_500_times 900
-limit eight_processes_start_at_once 300
-long killed_holders_leave_nothing_500_times
+limit eight_processes_start_1000_times 300
+limit the_bypass_is_impossible_1000_times 900
+long killed_holders_leave_nothing_500_times eight_processes_start_1000_times
+long the_bypass_is_impossible_1000_times
+
+export TMPNEST_NEST_FROM=none
+unset TMPNEST_NEST TMPDIR
+# What a runtime gives its bwrap besides the mounts.
+ALONE=(--die-with-parent --unshare-user --unshare-pid --cap-drop ALL)
 
 # A ledger, a home and a work tree of this case alone.
 stubs_setup() {
 	STUBS=$TT_BUILD/launcher/tmpnest-stubs
-	FRONT=$TT_BUILD/tests/tools/stub-front
+	FRONT=$TT_BUILD/launcher/tmpnest-bwrap
 	export TMPNEST_STUBS_LEDGER=$TT_WORK/state/ledger.json HOME=$TT_WORK/home
-	export STUB_FRONT_RUNTIME=$TT_WORK/run STUB_FRONT_REAPER=$STUBS
-	export STUB_FRONT_BWRAP
-	STUB_FRONT_BWRAP=$(command -v bwrap)
-	mkdir -p "$HOME" "$TT_WORK/w" "$STUB_FRONT_RUNTIME"
+	mkdir -p "$HOME" "$TT_WORK/w"
 	W=$TT_WORK/w P=$TT_WORK/w/.bashrc
 	# sandbox PROGRAM MASK-WORDS... -- COMMAND...: as runtimes make it, with a writable work tree
 	mkdir bin
@@ -24,7 +28,7 @@ stubs_setup() {
 		#!/bin/sh
 		program=\$1
 		shift
-		exec "\$program" --die-with-parent --unshare-pid --ro-bind / / --bind '$W' '$W' --dev /dev --proc /proc "\$@"
+		exec "\$program" ${ALONE[*]} --ro-bind / / --bind '$W' '$W' --dev /dev --proc /proc "\$@"
 	EOF
 	chmod +x bin/sandbox
 	PATH=$TT_WORK/bin:$PATH
@@ -111,7 +115,7 @@ case_with_the_front_it_is_not() {
 
 reapers() { pgrep -f "tmpnest-stubs reaper --ledger $TMPNEST_STUBS_LEDGER"; }
 
-leases_left() { find "$STUB_FRONT_RUNTIME" -type p | grep .; }
+leases_left() { find "$TMPNEST_RUNTIME_DIR/stubs" -type p 2>/dev/null | grep .; }
 
 # What is there is nobody's stub: no entry, no reaper, no lease stays.
 case_a_mask_on_what_is_there_leaves_no_trace() {
@@ -121,6 +125,7 @@ case_a_mask_on_what_is_there_leaves_no_trace() {
 	echo real >"$P"
 	runs 0 sandbox "$FRONT" --ro-bind "$P" "$P" --ro-bind "$W/hooks" "$W/hooks" \
 		--ro-bind "$W/.zshrc" "$W/.zshrc" -- true
+	runs 0 sandbox "$FRONT" --ro-bind /dev/null "$W/.zshrc" -- true
 	! leases_left
 	! reapers
 	! grep -s path "$TMPNEST_STUBS_LEDGER"
@@ -141,8 +146,8 @@ case_a_directory_mask_is_held_too() {
 
 case_a_caller_with_its_own_sync_fd() {
 	stubs_setup
-	export STUB_FRONT_NO_LEASE=1
-	background a sandbox "$FRONT" --ro-bind /dev/null "$P" -- sh -c "$(in_sandbox 'sleep 1')"
+	background a sandbox "$FRONT" --sync-fd 9 --ro-bind /dev/null "$P" -- \
+		sh -c "$(in_sandbox 'sleep 1')" 9>own-sync-fd
 	wait_for_line a ready
 	"$STUBS" reclaim
 	[ -e "$P" ]
@@ -184,17 +189,40 @@ case_one_reaper_for_many_sandboxes() {
 
 no_reapers() { ! reapers; }
 
-case_eight_processes_start_at_once() {
+# The words of `tmpnest run` for bwrap itself mask paths too.
+case_words_of_run_for_bwrap_are_held_too() {
 	stubs_setup
-	local i rounds=${TT_LONG:+125}
+	mkdir empty
+	local words=() word
+	for word in --ro-bind /dev/null "$P" --ro-bind "$TT_WORK/empty" "$W/.claude"; do
+		words+=(--bwrap-arg "$word")
+	done
+	background a tmpnest run --workspace "$W" "${words[@]}" -- sh -c "$(in_sandbox "
+		echo evil >'$P' && echo written; echo evil >'$W/.claude/x' && echo written; true")"
+	wait_for_line a ready
+	[ -s "$P" ] && [ -e "$W/.claude/.tmpnest-stub" ]
+	runtime_cleans_up
+	! rmdir "$W/.claude" 2>/dev/null
+	touch "$W/go"
+	wait
+	lacks 'what it says' "$(cat a.log)" written
+	eventually 10 test ! -e "$P" -a ! -e "$W/.claude"
+	eventually 10 no_reapers
+	! leases_left
+}
+
+# start_at_once ROUNDS: eight processes, each of which does what a runtime does around bwrap.
+start_at_once() {
+	stubs_setup
+	local i
 	for i in 1 2 3 4 5 6 7 8; do
 		background "p$i" bash -c '
-			for round in $(seq "$2"); do
-				plan=/dev/null; [ ! -e "$3" ] || plan=$3
-				"$1" --die-with-parent --unshare-pid --ro-bind / / --bind "$4" "$4" --ro-bind "$plan" "$3" \
-					--dev /dev --proc /proc -- sh -c "! echo evil 2>/dev/null >\"$3\"" || echo "failed $round"
-				[ "$plan" = "$3" ] || [ -s "$3" ] || rm -f "$3"
-			done; echo done' - "$FRONT" "${rounds:-10}" "$P" "$W"
+			for round in $(seq "$1"); do
+				plan=/dev/null; [ ! -e "$2" ] || plan=$2
+				sandbox "$3" --ro-bind "$plan" "$2" -- sh -c "! echo evil 2>/dev/null >\"$2\"" ||
+					echo "failed $round"
+				[ "$plan" = "$2" ] || [ -s "$2" ] || rm -f "$2"
+			done; echo done' - "$1" "$P" "$FRONT"
 	done
 	wait
 	for i in 1 2 3 4 5 6 7 8; do
@@ -202,6 +230,60 @@ case_eight_processes_start_at_once() {
 	done
 	eventually 10 test ! -e "$P"
 }
+
+case_eight_processes_start_at_once() { start_at_once 5; }
+case_eight_processes_start_1000_times() { start_at_once 125; }
+
+# One that has the deny: starts, says so, waits for a word and then runs COMMAND.
+start_denied() { # PROGRAM COMMAND IN OUT
+	sandbox "$1" --ro-bind /dev/null "$P" -- sh -c "echo ready; read -r word; $2" <&"$3" >&"$4" 2>/dev/null &
+}
+
+# bypass PROGRAM ROUNDS: both plan while the path is missing, both start, the first ends and
+# its runtime cleans up, then the second writes; how often it could in $written.
+bypass() {
+	local round word first second name
+	for name in a.in a.out b.in b.out; do mkfifo "$name"; done
+	exec 5<>a.in 6<>a.out 7<>b.in 8<>b.out
+	written=0
+	for round in $(seq "$2"); do
+		[ ! -e "$P" ] || fail "round $round begins with the path there"
+		start_denied "$1" true 5 6
+		first=$!
+		start_denied "$1" "echo evil >'$P' && echo written || echo denied" 7 8
+		second=$!
+		read -r -t 20 word <&6 && read -r -t 20 word <&8 || fail "round $round: they do not start"
+		echo go >&5
+		wait "$first"
+		runtime_cleans_up
+		echo go >&7
+		read -r -t 20 word <&8 || fail "round $round: the second one says nothing"
+		wait "$second"
+		if [ "$word" = written ]; then
+			[ "$(cat "$P")" = evil ] || fail "round $round: written, but not on the host"
+			written=$((written + 1))
+			rm "$P"
+		fi
+		runtime_cleans_up
+		eventually 10 test ! -e "$P"
+	done
+	exec 5>&- 6>&- 7>&- 8>&-
+}
+
+case_the_bypass_is_possible_without_us() {
+	stubs_setup
+	bypass bwrap 3
+	equal 'rounds in which the denied path was written' "$written" 3
+}
+
+bypass_with_us() { # ROUNDS
+	stubs_setup
+	bypass "$FRONT" "$1"
+	equal 'rounds in which the denied path was written' "$written" 0
+}
+
+case_the_bypass_is_impossible() { bypass_with_us 8; }
+case_the_bypass_is_impossible_1000_times() { bypass_with_us 1000; }
 
 # Holders are killed at any moment, and somebody fills, replaces and writes meanwhile. What was
 # there before, and what was written, must be there after; nothing else may.

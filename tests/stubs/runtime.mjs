@@ -10,12 +10,8 @@
 // first ends and its runtime cleans up, then the second writes.
 import { spawn } from 'node:child_process'
 import { existsSync, writeFileSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { pathToFileURL } from 'node:url'
+import { SandboxManager } from '@anthropic-ai/sandbox-runtime'
 
-const require = createRequire(process.env.TT_STUBS_NODE_MODULES + '/')
-const { SandboxManager } = await import(
-  pathToFileURL(require.resolve('@anthropic-ai/sandbox-runtime')).href)
 const [what, count] = process.argv.slice(2)
 const cwd = process.cwd()
 const denied = `${cwd}/.bashrc`

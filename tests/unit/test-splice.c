@@ -681,7 +681,7 @@ static void test_masks(void **state)
 		{"--ro-bind / / --bind /home/u/ws /home/u/ws --ro-bind /dev/null /home/u/ws/.a "
 		 "--ro-bind /tmp/empty-1 /home/u/ws/.b --ro-bind /home/u/ws/.c /home/u/ws/.c "
 		 "--ro-bind /home/u/.ssh /home/u/.ssh sh",
-		 "f:/home/u/ws/.a d:/home/u/ws/.b v:/home/u/ws/.c"},
+		 "f:/home/u/ws/.a d:/home/u/ws/.b v:/home/u/ws/.c d:/home/u/.ssh"},
 		{"--ro-bind / / --bind /dev/null /home/u/x sh", ""},
 		{"--ro-bind / / --ro-bind-try /dev/null /home/u/x sh", "f:/home/u/x"},
 		{"--ro-bind / / --ro-bind-try /home/u/x /home/u/x sh", ""},
