@@ -95,6 +95,20 @@ static bool path_is_sound(const char *path)
 	return true;
 }
 
+/* JSON can hold no other bytes. */
+static bool is_utf8(const char *text)
+{
+	json_t *string;
+
+	while (*text && (unsigned char)*text < 0x80)
+		text++;
+	if (!*text)
+		return true;
+	string = json_string(text);
+	json_decref(string);
+	return string != NULL;
+}
+
 bool tn_ledger_entry_is_sound(const TnLedgerEntry *entry)
 {
 	const TnStubHolder *holder = &entry->holder;
@@ -102,7 +116,8 @@ bool tn_ledger_entry_is_sound(const TnLedgerEntry *entry)
 	return path_is_sound(entry->path) && (entry->ino != 0 || entry->planned) &&
 	       (holder->pid > 0 && holder->pid <= INT_MAX) &&
 	       string_fits(entry->run_id, TN_LEDGER_RUN_ID_MAX) && entry->run_id[0] != '\0' &&
-	       (!holder->lease || path_is_sound(holder->lease));
+	       (!holder->lease || path_is_sound(holder->lease)) && is_utf8(entry->path) &&
+	       is_utf8(entry->run_id) && (!holder->lease || is_utf8(holder->lease));
 }
 
 static int append(TnLedger *ledger, const TnLedgerEntry *entry)
@@ -123,27 +138,12 @@ static int append(TnLedger *ledger, const TnLedgerEntry *entry)
 	return 0;
 }
 
-/* JSON can hold no other bytes. */
-static bool is_utf8(const char *text)
-{
-	json_t *string;
-
-	while (*text && (unsigned char)*text < 0x80)
-		text++;
-	if (!*text)
-		return true;
-	string = json_string(text);
-	json_decref(string);
-	return string != NULL;
-}
-
 int tn_ledger_add(TnLedger *ledger, const TnLedgerEntry *entry, TnLedgerEntry **ret)
 {
 	TnLedgerEntry copy = *entry;
 	int result;
 
-	if (!tn_ledger_entry_is_sound(entry) || !is_utf8(entry->path) || !is_utf8(entry->run_id) ||
-	    (entry->holder.lease && !is_utf8(entry->holder.lease)))
+	if (!tn_ledger_entry_is_sound(entry))
 		return -EINVAL;
 	copy.raw = NULL;
 	copy.path = tn_ledger_string(ledger, entry->path, strlen(entry->path));

@@ -184,8 +184,8 @@ static int publish_dir(int parent_fd, const char *name, const TnLedgerEntry *ent
 		return -errno;
 	fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
-	if (entry->filled)
+		result = -errno;
+	else if (entry->filled)
 		result = fill_dir(fd);
 	if (result < 0) {
 		unlinkat(parent_fd, name, AT_REMOVEDIR);

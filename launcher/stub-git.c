@@ -124,7 +124,7 @@ int tn_stub_git_splice(const char *text, size_t size, const char *block, char **
 	return fclose(out) == 0 ? 0 : -ENOMEM;
 }
 
-static int read_exclude(int info_fd, char **ret, size_t *ret_size, mode_t *ret_mode)
+static int read_exclude(int info_fd, char **ret, size_t *ret_size, struct stat *ret_status)
 {
 	TN_AUTOFD fd = openat(info_fd, "exclude", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
@@ -143,21 +143,28 @@ static int read_exclude(int info_fd, char **ret, size_t *ret_size, mode_t *ret_m
 	if (got < 0)
 		return -errno;
 	*ret_size = (size_t)got;
-	*ret_mode = status.st_mode & 07777;
+	*ret_status = status;
 	return 0;
 }
 
-static int replace_exclude(int info_fd, const char *text, size_t size, mode_t mode)
+/* The new file is the old one's owner's, as when root works in a user's tree; else there is none.
+ */
+static int replace_exclude(int info_fd, const char *text, size_t size, const struct stat *old)
 {
 	static const char name[] = "exclude.tmpnest-stubs";
+	mode_t mode = old->st_mode & 07777;
 	TN_AUTOFD fd = -1;
+	struct stat made;
 	int result = 0;
 
 	unlinkat(info_fd, name, 0);
 	fd = openat(info_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
-	if (write(fd, text, size) != (ssize_t)size || fchmod(fd, mode) < 0 || fdatasync(fd) < 0 ||
+	if (fstat(fd, &made) < 0 ||
+	    (old->st_nlink > 0 && (made.st_uid != old->st_uid || made.st_gid != old->st_gid) &&
+	     fchown(fd, old->st_uid, old->st_gid) < 0) ||
+	    write(fd, text, size) != (ssize_t)size || fchmod(fd, mode) < 0 || fdatasync(fd) < 0 ||
 	    renameat(info_fd, name, info_fd, "exclude") < 0)
 		result = errno ? -errno : -EIO;
 	if (result < 0)
@@ -171,7 +178,7 @@ static int write_exclude(int git_fd, const char *block)
 	TN_AUTOFREE char *text = NULL, *spliced = NULL;
 	size_t size = 0, spliced_size = 0;
 	TN_AUTOFD info_fd = -1;
-	mode_t mode = 0644;
+	struct stat status = {.st_mode = 0644}; /* no link: there was none */
 	int result;
 
 	if (*block && mkdirat(git_fd, "info", 0777) < 0 && errno != EEXIST)
@@ -179,7 +186,7 @@ static int write_exclude(int git_fd, const char *block)
 	info_fd = openat(git_fd, "info", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (info_fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	result = read_exclude(info_fd, &text, &size, &mode);
+	result = read_exclude(info_fd, &text, &size, &status);
 	if (result < 0 && result != -ENOENT)
 		return result;
 	result = tn_stub_git_splice(text, size, block, &spliced, &spliced_size);
@@ -189,7 +196,7 @@ static int write_exclude(int git_fd, const char *block)
 	    (!text || memcmp(text, spliced, size) == 0))
 		return 0;
 	if (spliced)
-		return replace_exclude(info_fd, spliced, spliced_size, mode);
+		return replace_exclude(info_fd, spliced, spliced_size, &status);
 	if (unlinkat(info_fd, "exclude", 0) < 0)
 		return -errno;
 	unlinkat(git_fd, "info", AT_REMOVEDIR);
@@ -343,7 +350,8 @@ void tn_stub_git_update(const TnLedger *ledger, const char *const *paths, size_t
 		if (!tn_stub_git_find(*dir ? dir : "/", &tree) || is_done(&exclude, &tree))
 			continue;
 		result = update_tree(&exclude, &tree);
-		if (result < 0 && result != -EROFS && result != -EACCES && result != -ELOOP)
+		if (result < 0 && result != -EROFS && result != -EACCES && result != -EPERM &&
+		    result != -ELOOP)
 			warn(data, tree.common_dir, strerror(-result));
 	}
 	while (exclude.n_done > 0)

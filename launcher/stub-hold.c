@@ -48,6 +48,8 @@ static const char *why_skipped(int error)
 		return "not permitted";
 	case -EINVAL:
 		return "its name cannot be recorded";
+	case -ENOSPC:
+		return "no space left, on the disk or in the ledger";
 	default:
 		return strerror(-error);
 	}
@@ -239,8 +241,11 @@ static void make_one(Hold *hold, Plan *plan)
 	if (dir_fd >= 0)
 		result = tn_stub_publish(dir_fd, plan->name, tn_steal_fd(&plan->prepared),
 					 &plan->entry);
-	if (result == 0)
+	if (result == 0) {
 		result = tn_ledger_add(stubs->file.ledger, &plan->entry, NULL);
+		if (result < 0) /* nothing may stay that no ledger knows */
+			tn_stub_remove(dir_fd, plan->name, &plan->entry);
+	}
 	if (result == 0) {
 		hold->changed = true;
 		tn_stubs_note(stubs, TN_STUB_CREATED, plan->entry.path, NULL);

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 /* PROC_PID_INIT_INO of the kernel: the first pid namespace has this inode on every machine */
@@ -120,27 +121,31 @@ int tn_lease_open(const char *lease)
 
 	if (path_fd < 0 || fstat(path_fd, &status) < 0)
 		return -errno;
-	if (!S_ISFIFO(status.st_mode))
+	/* to open somebody's FIFO wakes those who wait to write to it */
+	if (!S_ISFIFO(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0)
 		return -ENOTSUP;
 	snprintf(by_fd, sizeof(by_fd), "/proc/self/fd/%d", path_fd);
 	fd = open(by_fd, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
+bool tn_lease_has_ended(int fd)
+{
+	int n_bytes;
+	char byte;
+
+	return ioctl(fd, FIONREAD, &n_bytes) == 0 && n_bytes == 0 && read(fd, &byte, 1) == 0;
+}
+
 TnHolderState tn_lease_state(const char *lease)
 {
 	TN_AUTOFD fd = tn_lease_open(lease);
-	char byte;
-	ssize_t got;
 
 	if (fd < 0) {
 		errno = -fd;
 		return TN_HOLDER_UNKNOWN;
 	}
-	got = read(fd, &byte, 1);
-	if (got < 0 && errno != EAGAIN)
-		return TN_HOLDER_UNKNOWN;
-	return got == 0 ? TN_HOLDER_DEAD : TN_HOLDER_ALIVE;
+	return tn_lease_has_ended(fd) ? TN_HOLDER_DEAD : TN_HOLDER_ALIVE;
 }
 
 static TnHolderState bare_pid_state(const TnSelf *self, const TnStubHolder *holder)

@@ -45,14 +45,18 @@ TnHolderState tn_holder_state(TnSelf *self, const TnStubHolder *holder);
 
 bool tn_holder_is_same(const TnStubHolder *a, const TnStubHolder *b);
 
-/* The lease alone. ALIVE: it has a writer. UNKNOWN: no FIFO can be opened there. */
+/* The lease alone. ALIVE: it has a writer, or holds bytes, as none does. UNKNOWN: there is none. */
 TnHolderState tn_lease_state(const char *lease);
 
 /*
  * Opens the reading end of a lease, close-on-exec and non-blocking; -errno (-ENOTSUP: no
- * FIFO). Whoever polls it must read once first: a FIFO that had no writer yet says nothing.
+ * FIFO that only we can open). Whoever polls it must read once first: a FIFO that had no writer yet
+ * says nothing.
  */
 int tn_lease_open(const char *lease);
+
+/* Has the last writer of an opened lease closed it? Takes no byte out of what is no lease. */
+bool tn_lease_has_ended(int fd);
 
 /* The mount points in the mount tables of our user's processes. */
 typedef struct TnMountPoints {

@@ -189,9 +189,7 @@ static void wait_for_news(Reaper *reaper)
 
 	/* an end that came before poll() would be seen now: it reads as end of file */
 	for (size_t i = 1; i < reaper->n_fds; i++) {
-		char byte;
-
-		if (read(reaper->fds[i].fd, &byte, 1) == 0)
+		if (tn_lease_has_ended(reaper->fds[i].fd))
 			return;
 	}
 	poll(reaper->fds, reaper->n_fds, reaper->has_by_mounts ? MOUNTS_PERIOD_MS : -1);
@@ -202,9 +200,7 @@ static void wait_for_news(Reaper *reaper)
 static void drop_ended_leases(Reaper *reaper)
 {
 	for (size_t i = reaper->n_fds; i-- > 1;) {
-		char byte;
-
-		if (read(reaper->fds[i].fd, &byte, 1) == 0)
+		if (tn_lease_has_ended(reaper->fds[i].fd))
 			forget_lease(reaper, i);
 	}
 }

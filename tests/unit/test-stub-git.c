@@ -239,6 +239,30 @@ static void test_a_link_is_left_alone(void **state)
 	assert_true(exists(in(fixture, "w/.git/info/exclude")));
 }
 
+/* Root works in a user's tree: the file stays the user's, and so does what it may do with it. */
+static void test_the_file_stays_its_owners(void **state)
+{
+	Fixture *fixture = *state;
+	TN_AUTOFREE char *exclude = strdup(in(fixture, "w/.git/info/exclude"));
+	struct stat status;
+
+	if (geteuid() != 0)
+		skip();
+	make_repository(fixture);
+	assert_int_equal(chown(exclude, 65534, 65533), 0);
+	assert_int_equal(chmod(exclude, 0640), 0);
+	for (int i = 0; i < 2; i++) {
+		if (i == 0)
+			hold(fixture, "w/.bashrc", TN_STUB_FILE, false);
+		else
+			release(fixture);
+		assert_int_equal(stat(exclude, &status), 0);
+		assert_int_equal(status.st_uid, 65534);
+		assert_int_equal(status.st_gid, 65533);
+		assert_int_equal(status.st_mode & 07777, 0640);
+	}
+}
+
 #define GIT_TEST(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -253,6 +277,7 @@ int main(void)
 		GIT_TEST(test_shared_exclude_hides_no_real_file),
 		GIT_TEST(test_forged_git_files),
 		GIT_TEST(test_a_link_is_left_alone),
+		GIT_TEST(test_the_file_stays_its_owners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

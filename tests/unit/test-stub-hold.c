@@ -516,6 +516,99 @@ static void test_in_memory(void **state)
 	assert_false(exists(in(fixture, "state")));
 }
 
+/* One path that JSON cannot hold must not cost the others their stubs. */
+static void test_a_path_that_cannot_be_recorded(void **state)
+{
+	Fixture *fixture = *state;
+	const TnStubWant wants[] = {
+		{in(fixture, "\xff/.bashrc"), TN_STUB_FILE, true},
+		{in(fixture, "\xff/precious.txt"), TN_STUB_FILE, true},
+		{in(fixture, "new\nline/.bashrc"), TN_STUB_FILE, true},
+		{in(fixture, ".bashrc"), TN_STUB_FILE, true},
+	};
+
+	mkdir(in(fixture, "\xff"), 0755);
+	mkdir(in(fixture, "new\nline"), 0755);
+	assert_int_equal(tn_stubs_hold(&fixture->stubs, "one", &fixture->self, false, wants, 4), 0);
+	assert_int_equal(count(fixture, TN_STUB_CREATED), 2);
+	assert_int_equal(count(fixture, TN_STUB_SKIPPED), 2);
+	assert_true(exists(in(fixture, ".bashrc")));
+	reopen(fixture);
+	release(fixture, "one");
+	assert_int_equal(rmdir(in(fixture, "\xff")), 0);
+	assert_int_equal(rmdir(in(fixture, "new\nline")), 0);
+	assert_false(exists(in(fixture, ".bashrc")));
+}
+
+/* No room for another entry: what cannot be recorded must not be left either. */
+static void test_a_full_ledger(void **state)
+{
+	Fixture *fixture = *state;
+	TnLedgerFile file;
+
+	assert_int_equal(tn_ledger_file_open(&file, fixture->ledger), 0);
+	for (int i = 0; i < TN_LEDGER_ENTRIES_MAX - 1; i++) {
+		char path[64];
+		TnLedgerEntry entry = {
+			.path = path, .ino = 1, .dev = 1, .holder = fixture->self, .run_id = "x"};
+
+		snprintf(path, sizeof(path), "/nowhere/%d/.bashrc", i);
+		assert_int_equal(tn_ledger_add(file.ledger, &entry, NULL), 0);
+	}
+	assert_int_equal(tn_ledger_file_save(&file), 0);
+	tn_ledger_file_close(&file);
+	hold(fixture, "one");
+	assert_int_equal(count(fixture, TN_STUB_CREATED), 1);
+	assert_int_equal(exists(in(fixture, ".bashrc")) + exists(in(fixture, ".mcp.json")) +
+				 exists(in(fixture, ".claude")),
+			 1);
+}
+
+/* A ledger may name any FIFO of the user: nothing may be taken out of it. */
+static void test_a_lease_that_is_none(void **state)
+{
+	Fixture *fixture = *state;
+	TnStubHolder holder = fixture->self;
+	TN_AUTOFREE char *lease = strdup(in(fixture, "fifo"));
+	char bytes[8];
+	int both;
+
+	assert_int_equal(mkfifo(lease, 0600), 0);
+	both = open(lease, O_RDWR);
+	assert_int_equal(write(both, "data", 4), 4);
+	holder.lease = lease;
+	assert_int_equal(hold_as(fixture, "sandbox:1", &holder, true), 0);
+	assert_int_equal(tn_stubs_reclaim(&fixture->stubs, NULL, NULL), 0);
+	assert_int_equal(read(both, bytes, sizeof(bytes)), 4);
+	close(both);
+	/* others may write to this one, or wait for a reader of it */
+	assert_int_equal(chmod(lease, 0622), 0);
+	assert_int_equal(tn_lease_open(lease), -ENOTSUP);
+	release(fixture, "sandbox:1");
+}
+
+/* A directory that its maker may not look into is not left behind. */
+static void test_umask_that_takes_everything(void **state)
+{
+	Fixture *fixture = *state;
+	const TnStubWant want = {in(fixture, ".claude"), TN_STUB_DIR, true};
+	int status;
+	pid_t pid;
+
+	assert_int_equal(chmod(fixture->dir, 0777), 0);
+	fixture->stubs.options.ledger_path = NULL;
+	pid = fork();
+	if (pid == 0) {
+		if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0)
+			_exit(2);
+		umask(0777);
+		_exit(tn_stubs_hold(&fixture->stubs, "one", &fixture->self, false, &want, 1) < 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(exists(want.path));
+}
+
 #define HOLD_TEST(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -541,6 +634,10 @@ int main(void)
 		HOLD_TEST(test_parent_becomes_a_link),
 		HOLD_TEST(test_ledger_that_cannot_be_written),
 		HOLD_TEST(test_in_memory),
+		HOLD_TEST(test_a_path_that_cannot_be_recorded),
+		HOLD_TEST(test_a_full_ledger),
+		HOLD_TEST(test_a_lease_that_is_none),
+		HOLD_TEST(test_umask_that_takes_everything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
