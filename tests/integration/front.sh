@@ -10,7 +10,7 @@ SAFE=(--unshare-user --unshare-pid --cap-drop ALL)
 HOST=(--ro-bind / / --dev /dev --proc /proc "${SAFE[@]}")
 
 only root a_scratch_directory_that_the_daemon_cannot_see
-only user two_hundred_sandboxes_leave_no_litter # the same for root, and long
+only user two_hundred_sandboxes_leave_no_litter a_long_profile_below_tmp # the same for root, and long
 
 # A directory of this case below the host's /tmp, gone with it.
 host_tmp_dir() {
@@ -86,15 +86,23 @@ except OSError as e: print(e.strerror)'
 	equal 'with plain bwrap' "$out" connected
 }
 
+# For inside: the paths by which a file of the view can be reached. Every path to the view goes
+# through a place where it is mounted, and mountinfo has them all, covered ones too.
+ways_to() { # FILE
+	printf '%s' "while read -r _ _ _ _ point rest; do
+		case \$rest in *'- fuse'*) ;; *) continue ;; esac
+		for path in \$point/$1 \$point/tmp/$1; do [ ! -e \$path ] || echo \$path; done
+	done </proc/self/mountinfo"
+}
+
 case_the_view_is_reached_by_no_other_way() {
-	local mark look
+	local mark way
 	mark=$(unique)
-	look="find / -path /proc -prune -o -path /usr -prune -o -name $mark -print 2>/dev/null || true"
 	for way in '--bind / /mnt' "--bind $TMPNEST_RUNTIME_DIR /mnt" "--bind $TT_BASE /mnt" \
 		'--bind / /tmp/host' "--bind-try $TMPNEST_RUNTIME_DIR/view /mnt" \
 		"--bind-try $TMPNEST_RUNTIME_DIR/view/tmp /mnt"; do
 		# shellcheck disable=SC2086
-		runs 0 front --bind / / --dev /dev --proc /proc "${SAFE[@]}" $way sh -c "touch /tmp/$mark; $look"
+		runs 0 front --bind / / --dev /dev --proc /proc "${SAFE[@]}" $way sh -c "touch /tmp/$mark; $(ways_to "$mark")"
 		equal "paths with $way" "$out" "/tmp/$mark"
 	done
 	runs 1 front "${HOST[@]}" --bind "$TMPNEST_RUNTIME_DIR/view" /mnt true
@@ -115,8 +123,7 @@ case_a_root_that_is_not_the_hosts() {
 	runs 0 front --ro-bind root / "${root[@]}" --proc /proc "${SAFE[@]}" sh -c 'touch /tmp/x && df /tmp'
 	contains 'a root with a /tmp' "$out" tmpnest
 	runs 0 front --tmpfs / "${root[@]}" --dev /dev --proc /proc --bind / /host --bind "$TMPNEST_RUNTIME_DIR" /rt "${SAFE[@]}" \
-		sh -c 'touch /tmp/only-here; find / -path /proc -prune -o -path "/host/proc" -prune -o -path "*/usr" -prune -o \
-			-name only-here -print 2>/dev/null || true'
+		sh -c "touch /tmp/only-here; $(ways_to only-here)"
 	equal 'ways to the view' "$out" /tmp/only-here
 	runs 0 front --tmpfs / "${root[@]}" --proc /proc --tmpfs /tmp "${SAFE[@]}" sh -c 'touch /tmp/x && df /tmp'
 	contains 'in the place of a tmpfs' "$out" tmpnest

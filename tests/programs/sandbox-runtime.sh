@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 limit twelve_hundred_denies 120
+only user twelve_hundred_denies bwrap_path_in_the_options # the same for root
 
 # The runtime's temporary files, the workers' scratch directories and other programs' sockets lie
 # in $HOST_TMP, below the host's /tmp; $WORKSPACE is where the commands run.
