@@ -278,7 +278,9 @@ static int check_file(int parent_fd, const char *name, const TnLedgerEntry *entr
 	const char *text = tn_stub_text(entry->path);
 	bool may_be_empty = !entry->filled || entry->planned;
 
-	if (!S_ISREG(status->stx_mode) || status->stx_nlink != 1 || status->stx_size > TEXT_MAX ||
+	/* nobody makes a stub that may be written: what a forged entry names is somebody's */
+	if (!S_ISREG(status->stx_mode) || (status->stx_mode & 0333) != 0 ||
+	    status->stx_nlink != 1 || status->stx_size > TEXT_MAX ||
 	    change_time_differs(entry, status))
 		return -ESTALE;
 	if (status->stx_size == 0)

@@ -338,6 +338,88 @@ case_many_hold_and_release_at_once() {
 	equal 'files left' "$(ls -A "$W" "$HOME" | grep -v ':$' | grep . || :)" ''
 }
 
+# What was there before, whatever others do at the same time: eight processes hold, release and
+# reclaim and are killed at any moment, a directory changes places with a link to another one,
+# and somebody writes ledgers that name what is in there.
+make_precious() {
+	mkdir -p "$TT_WORK/precious/.claude" "$W/sub" "$TT_WORK/aside"
+	echo mine >"$TT_WORK/precious/.bashrc"
+	echo '{}' >"$TT_WORK/precious/.mcp.json"
+	: >"$TT_WORK/precious/.zshrc"
+	echo mine >"$TT_WORK/precious/.claude/notes"
+}
+
+fingerprint() { # of everything in a directory: names, inodes, modes and change times
+	(cd "$1" && find . -printf '%p %i %m %C@ %s\n' | sort)
+}
+
+swap_directories() {
+	while :; do
+		mv -T "$W/sub" "$TT_WORK/aside/sub" && ln -s "$TT_WORK/precious" "$W/sub"
+		rm -f "$W/sub" && mv -T "$TT_WORK/aside/sub" "$W/sub"
+	done
+}
+
+forge_ledgers() {
+	"$TT_PYTHON" - "$TT_WORK/precious" "$W/sub" "$TMPNEST_STUBS_LEDGER" <<-'EOF'
+		import json, os, random, sys, time
+		entries = []
+		for name in (".bashrc", ".mcp.json", ".zshrc", ".claude", ".claude/notes"):
+		    status = os.stat(os.path.join(sys.argv[1], name))
+		    for place in sys.argv[1:3]:
+		        entries.append({"path": os.path.join(place, name), "ino": status.st_ino, "dev": status.st_dev,
+		            "kind": "dir" if name == ".claude" else "file", "pid": 2147483646, "runId": "forged",
+		            "filled": random.random() < 0.5, "createdAt": 0})
+		while True:
+		    try: own = json.load(open(sys.argv[3]))["entries"]
+		    except (OSError, ValueError): own = []
+		    whole = json.dumps({"entries": entries + own})
+		    with open(sys.argv[3] + ".forged", "w") as out:
+		        out.write(random.choice([whole, whole, whole[:len(whole) // 2], "null", ""]))
+		    os.replace(sys.argv[3] + ".forged", sys.argv[3])
+		    time.sleep(0.02)
+	EOF
+}
+
+attack() { # ROUNDS ATTACKER...
+	stubs_setup
+	git init -q "$W"
+	make_precious
+	mkdir -p "$TT_WORK/state"
+	local before i attackers=() workers=() attacker
+	before=$(fingerprint "$TT_WORK/precious")
+	for attacker in "${@:2}"; do
+		"$attacker" >/dev/null 2>&1 &
+		attackers+=($!)
+	done
+	for i in 1 2 3 4 5 6 7 8; do
+		for round in $(seq "$1"); do
+			case $((RANDOM % 4)) in
+			0) words=(reclaim) ;;
+			1) words=(release --owner "o$((RANDOM % 3))") ;;
+			*) words=(hold --owner "o$((RANDOM % 3))" --pid $$ --cwd "$W/sub" --home "$HOME") ;;
+			esac
+			timeout -s KILL "0.0$((RANDOM % 6))$((RANDOM % 10))" "$STUBS" "${words[@]}" || :
+		done >/dev/null 2>&1 &
+		workers+=($!)
+	done
+	wait "${workers[@]}" || :
+	kill "${attackers[@]}" && wait "${attackers[@]}" || :
+	[ -d "$W/sub" ] && [ ! -L "$W/sub" ] || { rm -f "$W/sub" && mv -T "$TT_WORK/aside/sub" "$W/sub"; }
+	equal 'what was there before' "$(fingerprint "$TT_WORK/precious")" "$before"
+}
+
+case_kills_of_eight_at_once_leave_nothing() {
+	attack 12
+	for owner in o0 o1 o2; do "$STUBS" release --owner "$owner" >/dev/null; done
+	"$STUBS" reclaim >/dev/null
+	equal 'files left' "$(find "$W/sub" "$HOME" -mindepth 1)" ''
+	lacks 'the exclude file' "$(cat "$W/.git/info/exclude")" tmpnest
+	equal 'holders left' "$("$STUBS" list --json | json 'len(d)')" 0
+}
+
+case_swapped_directories_and_forged_ledgers_touch_nothing() { attack 8 swap_directories forge_ledgers; }
+
 case_run_dies_as_its_command() {
 	stubs_setup
 	runs 7 "$STUBS" run --owner r --cwd "$W" --home "$HOME" -- sh -c "[ -e '$P' ] && exit 7"

@@ -434,8 +434,9 @@ static void test_unknown_names_need_a_witness(void **state)
 /* A ledger that names files of the user: nothing may go, whatever it says. */
 static void test_forged_ledgers(void **state)
 {
-	static const char *const names[] = {"precious.txt", "dir/precious.txt", "link/.bashrc",
-					    ".bashrc/../precious.txt", ".ssh"};
+	static const char *const names[] = {
+		"precious.txt", "dir/precious.txt", "link/.bashrc", ".bashrc/../precious.txt",
+		".ssh",         ".zshrc",           ".profile"};
 	Fixture *fixture = *state;
 	TN_AUTOFREE char *text = NULL;
 	size_t size = 0;
@@ -450,6 +451,8 @@ static void test_forged_ledgers(void **state)
 	write_file(in(fixture, "dir/precious.txt"), "");
 	write_file(in(fixture, "dir/.bashrc"), "");
 	write_file(in(fixture, ".ssh"), "");
+	write_file(in(fixture, ".zshrc"), "");
+	write_file(in(fixture, ".profile"), "");
 	write_file(in(fixture, ".bashrc"), "# tmpnest stub\n# and more");
 	fputs("{\"entries\":[", out);
 	for (size_t i = 0; i < TN_ARRAY_LEN(names) + 1; i++) {
@@ -474,6 +477,8 @@ static void test_forged_ledgers(void **state)
 	assert_true(exists(in(fixture, "dir/precious.txt")));
 	assert_true(exists(in(fixture, "dir/.bashrc")));
 	assert_true(exists(in(fixture, ".ssh")));
+	assert_true(exists(in(fixture, ".zshrc")));
+	assert_true(exists(in(fixture, ".profile")));
 	assert_true(exists(in(fixture, ".bashrc")));
 	assert_int_equal(n_entries(fixture), 0);
 }
