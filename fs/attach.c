@@ -25,6 +25,7 @@
 #define PAUSE_NS (100 * MS)    /* without accepting, when descriptors run out */
 #define ACCEPT_AT_ONCE 16
 #define WARNINGS_PER_MINUTE 20
+#define PRUNE_NS (60000 * MS) /* between looks for leases that nobody watched */
 
 typedef enum TnSourceKind {
 	SOURCE_STOP,
@@ -64,6 +65,7 @@ struct TnAttachServer {
 	TnSource listener;
 	bool listening;      /* the listener is looked at */
 	int64_t pause_until; /* 0: no pause */
+	int64_t prune_at;    /* by the wall clock, as the ages of names are */
 	TnConnection connections[CONNECTIONS_MAX];
 	size_t n_connections;
 	TnLease *leases;
@@ -331,11 +333,25 @@ static void end_late_connections(TnAttachServer *server, int64_t now)
 	}
 }
 
+/*
+ * The names of leases whose end nobody saw: their launcher was killed before it asked, or
+ * their worker died. Fresh ones are spared, so once at the start is not enough.
+ */
+static void prune_leases(TnAttachServer *server)
+{
+	int64_t now = tn_now();
+
+	if (now < server->prune_at && server->prune_at - now <= PRUNE_NS)
+		return;
+	server->prune_at = now + PRUNE_NS;
+	tn_lease_names_prune(server->env->runtime);
+}
+
 /* Loop */
 
 static int next_timeout(const TnAttachServer *server)
 {
-	int64_t at = server->pause_until ? server->pause_until : INT64_MAX;
+	int64_t at = server->pause_until ? server->pause_until : tn_monotonic() + PRUNE_NS;
 	int64_t left;
 
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
@@ -344,8 +360,6 @@ static int next_timeout(const TnAttachServer *server)
 		if (connection->source.fd >= 0 && connection->deadline < at)
 			at = connection->deadline;
 	}
-	if (at == INT64_MAX)
-		return -1;
 	left = at - tn_monotonic();
 	return left <= 0 ? 0 : (int)((left + MS - 1) / MS);
 }
@@ -397,6 +411,7 @@ static void *run(void *data)
 			server->pause_until = 0;
 		end_late_connections(server, now);
 		update_listener(server);
+		prune_leases(server);
 	}
 	return NULL;
 }
@@ -431,7 +446,7 @@ int tn_attach_server_new(TnAttachServer **ret, const TnWorkerEnv *env, TnRegistr
 	server->listener = (TnSource){.kind = SOURCE_LISTENER, .fd = env->attach_listener};
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
 		server->connections[i].source = (TnSource){.kind = SOURCE_CONNECTION, .fd = -1};
-	tn_lease_names_prune(env->runtime);
+	prune_leases(server);
 	server->verbs = tn_attach_verbs_new(env, registry);
 	r = server->verbs ? start(server) : -ENOMEM;
 	if (r < 0) {

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #define FRESH_NS INT64_C(60000000000) /* between a launcher's mkfifo and its open */
+#define PRUNE_MAX 4096 /* looked at in one go: anybody may fill the system's directory */
 
 static int open_leases(int runtime)
 {
@@ -64,7 +65,7 @@ void tn_lease_names_prune(int runtime)
 		tn_close(&leases);
 		return;
 	}
-	while ((entry = readdir(dir)))
+	for (int i = 0; i < PRUNE_MAX && (entry = readdir(dir)); i++)
 		if (is_ended(dirfd(dir), entry->d_name))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	closedir(dir);

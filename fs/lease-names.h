@@ -10,7 +10,7 @@
 void tn_lease_name_remove(int runtime, int lease);
 
 /*
- * Removes the names of leases that ended while no daemon ran: nobody holds their write
- * end. One that a launcher may be about to open is spared.
+ * Removes the names of leases that ended while nobody watched them: nobody holds their
+ * write end. One that a launcher may be about to open is spared, for a minute.
  */
 void tn_lease_names_prune(int runtime);

@@ -43,7 +43,7 @@ int tn_keeper_peer_userns(TnKeeperLink *link, int pidfd, uint64_t *ret_dev, uint
 }
 
 /* Replaces the one of sys.c by --wrap: the wall clock, moved. */
-static int64_t clock_offset;
+static _Atomic int64_t clock_offset;
 int64_t __real_tn_now(void);
 int64_t __wrap_tn_now(void);
 
@@ -438,6 +438,33 @@ static void test_lease_names(void **state)
 	assert_true(exists(leases, "other"));
 	assert_int_equal(unlinkat(leases, "other", 0), 0);
 
+	assert_int_equal(unlinkat(runtime, "leases", AT_REMOVEDIR), 0);
+	assert_int_equal(rmdir(place), 0);
+}
+
+/* One whose launcher was killed before it asked: it is too fresh at the start. */
+static void test_lease_names_later(void **state)
+{
+	Fixture *fixture = *state;
+	char place[] = "/tmp/tn-test-XXXXXX";
+	TN_AUTOFD runtime = -1, leases = -1;
+
+	assert_non_null(mkdtemp(place));
+	runtime = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(runtime, "leases", 0700), 0);
+	leases = openat(runtime, "leases", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkfifoat(leases, "ended", 0600), 0);
+	fixture->env.runtime = runtime;
+	start(fixture);
+	ask(fixture, request, build_named(TN_ATTACH_PING, NULL, 0), -1);
+	assert_true(exists(leases, "ended"));
+	clock_offset = 61 * INT64_C(1000000000);
+	for (int i = 0; i < 3000 && exists(leases, "ended"); i++) {
+		ask(fixture, request, build_named(TN_ATTACH_PING, NULL, 0), -1);
+		usleep(1000);
+	}
+	clock_offset = 0;
+	assert_false(exists(leases, "ended"));
 	assert_int_equal(unlinkat(runtime, "leases", AT_REMOVEDIR), 0);
 	assert_int_equal(rmdir(place), 0);
 }
@@ -851,6 +878,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_lease_end_detaches, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lease_names, set_up_stopped, tear_down),
+		cmocka_unit_test_setup_teardown(test_lease_names_later, set_up_stopped, tear_down),
 		cmocka_unit_test(test_lease_names_of_before),
 		cmocka_unit_test_setup_teardown(test_bad_leases, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_errors_of_the_registry, set_up, tear_down),
