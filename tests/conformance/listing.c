@@ -118,8 +118,8 @@ static void removed_while_listing(void)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	equal(tc_count("d"), 0);
 	ok(rmdir("d"));
-	/* quadratic work would take a minute; the machine may be busy */
-	check(end.tv_sec - start.tv_sec < 10);
+	/* a second, but the machine may be busy; quadratic work would take minutes */
+	check(end.tv_sec - start.tv_sec < 40);
 }
 
 static void seek_and_rewind(void)

@@ -37,10 +37,10 @@ static pid_t start(const char *program, const char *argument)
 
 static void three_removals(void)
 {
-	for (int round = 0; round < 5; round++) {
+	for (int round = 0; round < 3; round++) {
 		pid_t children[3];
 
-		make_tree("tree", 20, 20);
+		make_tree("tree", 12, 12);
 		for (int i = 0; i < 3; i++)
 			children[i] = start("rm", "tree");
 		for (int i = 0; i < 3; i++)
@@ -97,7 +97,7 @@ static void churn_one_directory(void *data)
 {
 	int who = *(int *)data;
 
-	for (int i = 0; i < 400; i++) {
+	for (int i = 0; i < 200; i++) {
 		char a[32], b[32];
 
 		snprintf(a, sizeof(a), "d/%d-%d", who, i);
@@ -124,12 +124,12 @@ static void one_directory(void)
 	}
 	for (int i = 0; i < 4; i++)
 		tc_wait(children[i]);
-	equal(tc_count("d"), 4 * 200);
+	equal(tc_count("d"), 4 * 100);
 }
 
 static void make_and_remove_same(void *data)
 {
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 400; i++) {
 		int r = mkdir("same", 0755);
 
 		if (r < 0)

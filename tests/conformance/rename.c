@@ -238,7 +238,7 @@ static void sockets_and_fifos(void)
 
 static void replace_many(void *data)
 {
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 600; i++) {
 		char name[32], text[101];
 
 		snprintf(name, sizeof(name), "new%d", (int)getpid());
@@ -252,7 +252,7 @@ static void replace_many(void *data)
 /* Each open finds the name, and each read a whole file of one writer. */
 static void read_many(void *data)
 {
-	for (int i = 0; i < 4000; i++) {
+	for (int i = 0; i < 1200; i++) {
 		char text[200];
 		int fd = (int)ok(open("target", O_RDONLY));
 		ssize_t n = read(fd, text, sizeof(text));
