@@ -118,6 +118,21 @@ static int add_points(TnAttachVerbs *verbs, TnAttachCall *call, TnAttachWriter *
 	return 0;
 }
 
+/* What the launcher leaves out for a rule is nothing that its caller would hear of. */
+static void log_denied(const TnAttachVerbs *verbs, const TnAttachCall *call, bool created)
+{
+	char escaped[512];
+
+	for (size_t i = 0; i < verbs->n_points; i++) {
+		if (verbs->points[i].state != TN_POINT_DENIED)
+			continue;
+		tn_log(created ? TN_LOG_INFO : TN_LOG_DEBUG,
+		       "attach: uid %u, pid %d: mount left out, the name is denied: %s",
+		       (unsigned)call->peer.uid, (int)call->peer.pid,
+		       tn_log_escape(verbs->points[i].path, escaped, sizeof(escaped)));
+	}
+}
+
 /* The reply of an attachment, with its rules and mount points. 0 or -errno. */
 static int compose(TnAttachVerbs *verbs, TnAttachCall *call, const TnAttachReply *head)
 {
@@ -130,6 +145,7 @@ static int compose(TnAttachVerbs *verbs, TnAttachCall *call, const TnAttachReply
 		r = verbs->n_points > 0 ? add_points(verbs, call, &writer) : 0;
 		if (r < 0)
 			return r;
+		log_denied(verbs, call, head->flags & TN_ATTACHED_CREATED);
 	}
 	r = tn_attach_end(&writer);
 	if (r < 0)

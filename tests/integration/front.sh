@@ -62,6 +62,10 @@ case_the_claude_directory_is_denied_even_when_the_host_has_it() {
 	[ -z "$made" ] || rmdir /tmp/claude
 	contains 'TMPDIR' "$out" '/tmp
 /tmp/tmp.'
+	grep -q 'left out, the name is denied: /tmp/claude' "$TMPNEST_RUNTIME_DIR"/*.log || fail 'the log of the daemon lacks it'
+	TMPNEST_VERBOSE=1 runs 0 front "${HOST[@]}" --tmpfs /tmp/claude true x
+	one_message
+	contains 'what is said on request' "$err" '/tmp/claude: --tmpfs left out'
 }
 
 case_a_socket_of_the_host_cannot_be_reached_but_a_bound_one_can() {
