@@ -178,6 +178,17 @@ static void reparse(const TnSplice *splice, Input *input, const char *block, siz
 	tn_bwrap_clear(&after);
 }
 
+static void check_masks(TnSplice *splice)
+{
+	TnSpliceMask *masks;
+	size_t n;
+
+	PROMISE(tn_splice_masks(splice, &masks, &n) == 0);
+	for (size_t i = 0; i < n; i++)
+		PROMISE(masks[i].path[0] == '/');
+	free(masks);
+}
+
 static void splice_line(const TnBwrapLine *line, Input *input, uint32_t seed)
 {
 	static const char *const covered[] = {RUNTIME, "/var/lib/nest", NULL};
@@ -204,6 +215,7 @@ static void splice_line(const TnBwrapLine *line, Input *input, uint32_t seed)
 	int r = tn_splice_plan(&splice, line, &facts);
 
 	if (r == 0) {
+		check_masks(&splice);
 		states = calloc(splice.n_points + 1, sizeof(*states));
 		PROMISE(states);
 		for (size_t i = 0; i < splice.n_points; i++) {
