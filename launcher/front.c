@@ -163,7 +163,7 @@ static int judge(const TnBwrapSummary *summary)
 	return r;
 }
 
-static int plan(TnFront *front)
+static int make_plan(TnFront *front)
 {
 	int r = find_covered(front);
 
@@ -185,7 +185,15 @@ static int plan(TnFront *front)
 	r = tn_splice_plan(&front->splice, &front->line, &front->facts);
 	if (r == -ENOMEM)
 		tn_out_of_memory();
-	say_notes(front, 0);
+	return r;
+}
+
+static int plan(TnFront *front)
+{
+	int r = make_plan(front);
+
+	if (front->planned)
+		say_notes(front, 0);
 	return r;
 }
 
@@ -234,19 +242,6 @@ static int become_bwrap_with(TnFront *front, const char *name, const char *block
 	r = become_bwrap(front, words.items);
 	tn_words_clear(&words);
 	return r;
-}
-
-/* No view is wanted: the line as it was given. */
-static int start_without_view(TnFront *front, char **argv)
-{
-	TN_AUTOFREE char *block = NULL;
-	size_t size;
-
-	if (!front->line.summary.loaded)
-		return become_bwrap(front, argv);
-	if (tn_splice_emit_plain(&front->line, &block, &size) < 0)
-		tn_out_of_memory();
-	return become_bwrap_with(front, argv[0], block, size);
 }
 
 /* pid 1 of the sandbox holds the lease, the payload does not; without one there is none. */
@@ -326,6 +321,22 @@ static void hold_stubs(TnFront *front)
 			.vanished = masks[i].vanished,
 		};
 	tn_launch_stubs(&front->attached, stubs, n, front->options.verbose);
+}
+
+/* No view is wanted: the line as it was given. */
+static int start_without_view(TnFront *front, char **argv)
+{
+	TN_AUTOFREE char *block = NULL;
+	size_t size;
+
+	/* a line that cannot be planned is bwrap's to judge */
+	if (front->planned || make_plan(front) == 0)
+		hold_stubs(front);
+	if (!front->line.summary.loaded)
+		return become_bwrap(front, argv);
+	if (tn_splice_emit_plain(&front->line, &block, &size) < 0)
+		tn_out_of_memory();
+	return become_bwrap_with(front, argv[0], block, size);
 }
 
 /* True when the view has a directory at path ("/tmp/..." or "/var/tmp/..."). */

@@ -189,6 +189,22 @@ case_one_reaper_for_many_sandboxes() {
 
 no_reapers() { ! reapers; }
 
+# Stubs have nothing to do with the view: where none is asked for they are held all the same,
+# until no process has the path as a mount point.
+case_stubs_are_held_without_a_view_too() {
+	stubs_setup
+	export TMPNEST_VIEW=never
+	background a sandbox "$FRONT" --ro-bind /dev/null "$P" -- \
+		sh -c "$(in_sandbox "echo evil >'$P' && echo written; true")"
+	wait_for_line a ready
+	[ -s "$P" ]
+	runtime_cleans_up
+	touch "$W/go"
+	wait
+	lacks 'what it says' "$(cat a.log)" written
+	eventually 15 test ! -e "$P"
+}
+
 # The words of `tmpnest run` for bwrap itself mask paths too.
 case_words_of_run_for_bwrap_are_held_too() {
 	stubs_setup
