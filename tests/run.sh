@@ -264,7 +264,7 @@ no_files() {
 
 no_tmp_files() {
 	local left
-	left=$(find /tmp /var/tmp -mindepth 1 -maxdepth 1 -newer "$BASE/mounts.before" \
+	left=$(find /tmp /var/tmp -mindepth 1 -maxdepth 1 -user "$(id -un)" -newer "$BASE/mounts.before" \
 		\( -name 'tn*' -o -name '*tmpnest*' -o -name 'mongo*' \) 2>/dev/null)
 	[ -z "$left" ] || { printf '%s\n' "$left" && return 1; }
 }
