@@ -4,8 +4,8 @@
  *
  *   stubs-hold PROFILES-DIR DIRECTORY [ROUNDS [ENTRIES]]
  *
- * DIRECTORY must be empty and on the disk that is to be measured. Prints the least and the median
- * time of a hold of the built-in profile's paths and of their release, in milliseconds.
+ * DIRECTORY must be empty, absolute, and on the disk that is to be measured. Prints the least and
+ * the median time of a hold of the built-in profile's paths and of their release, in milliseconds.
  */
 #include "stub-files.h"
 #include "stub-hold.h"
@@ -67,7 +67,12 @@ static size_t make_wants(const char *dir, const char *profiles, TnStubPaths *pat
 			 TnStubWant **ret)
 {
 	char cwd[PATH_MAX], home[PATH_MAX], config[PATH_MAX], why[256] = "";
-	TnStubPlaces places = {.cwd = cwd, .home = home, .config_dir = config};
+	const char *const writable[] = {dir}; /* so that the project set counts there too */
+	TnStubPlaces places = {.cwd = cwd,
+			       .home = home,
+			       .config_dir = config,
+			       .writable = writable,
+			       .n_writable = 1};
 	TnStubProfile profile = {0};
 
 	snprintf(cwd, sizeof(cwd), "%s/project", dir);
