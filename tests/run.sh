@@ -11,7 +11,8 @@
 # are root), checks of the sources, and at the end that nothing was left on the machine.
 #
 # TMPNEST_BUILD names another build folder. TT_STRICT=1 makes a failure of each skip that
-# installing something would cure. TT_KEEP=1 keeps the directories of the tests.
+# installing something would cure. TT_KEEP=1 keeps the directories of the tests. TT_JOBS
+# groups run at a time (2).
 set -u
 export LC_ALL=C
 ROOT=$(cd "$(dirname "$0")/.." && pwd -P)
@@ -52,18 +53,22 @@ done
 
 # ---- counting ------------------------------------------------------------------------
 
-# count_tap GROUP COMMAND...: runs it, shows and counts its TAP lines. What a group does
-# besides (a crash, fewer cases than planned, failing without a failed case) is a failure.
+# count_tap GROUP OUTPUT: shows and counts the TAP lines of a group that has ended. What it
+# did besides (a crash, fewer cases than planned, failing without a failed case) is a failure.
 count_tap() {
-	local group=$1 line text plan='' seen=0 failing='' failed_before=$FAILED status
-	shift
+	local group=$1 line text plan='' seen=0 failing='' failed_before=$FAILED status='' seconds=0
 	echo "== $group"
+	: >"$BASE/group.log"
 	while IFS= read -r line; do
 		case $line in
 		"ok "*) ;;
 		"not ok "*) ;;
 		1..[0-9]*) plan=${line#1..} && continue ;;
-		"exit status "*) status=${line##* } && continue ;;
+		"exit status "*)
+			line=${line#exit status }
+			status=${line% *} seconds=${line#* }
+			continue
+			;;
 		*) # before a case: kept in case it fails; after a failed one: its log
 			if [ -n "$failing" ] || [ -n "${TT_VERBOSE:-}" ]; then
 				printf '   %s\n' "$line"
@@ -87,7 +92,7 @@ count_tap() {
 			;;
 		esac
 		: >"$BASE/group.log"
-	done < <("$@" 2>&1; echo "exit status $?")
+	done <"$2"
 	if [ -z "$plan" ] || [ "$seen" -ne "$plan" ]; then
 		sed 's/^/   /' "$BASE/group.log" | tail -n 40
 		count fail "$group: ended after $seen of ${plan:-unknown} cases (status ${status:-none})"
@@ -95,7 +100,7 @@ count_tap() {
 		sed 's/^/   /' "$BASE/group.log" | tail -n 40
 		count fail "$group: exit status $status though no case failed"
 	fi
-	: >"$BASE/group.log"
+	[ "$seconds" -lt 10 ] || echo "   ($seconds s)"
 }
 
 count() { # pass|fail|skip TEXT
@@ -176,9 +181,43 @@ run_group() { # GROUP KIND ARGUMENT CASE-FILTER...
 	esac
 }
 
+# The groups run beside each other, TT_JOBS at a time; their output is shown in order.
+RUNNING=() # "GROUP PID", oldest first
+
+start_group() { # as run_group
+	local output=$BASE/output-${1//\//-} begin=$SECONDS
+	{
+		run_group "$@"
+		echo "exit status $? $((SECONDS - begin))"
+	} >"$output" 2>&1 </dev/null 3<&- &
+	RUNNING+=("$1 $!")
+}
+
+# Waits until fewer than N groups run; shows those that have ended, the oldest first.
+wait_for_fewer() { # N
+	local running group pid
+	while running=$(jobs -rp) && [ "$(wc -w <<<"$running")" -ge "$1" ]; do
+		wait -n
+	done
+	while [ "${#RUNNING[@]}" -gt 0 ]; do
+		group=${RUNNING[0]% *} pid=${RUNNING[0]##* }
+		! grep -qx "$pid" <<<"$running" || break
+		RUNNING=("${RUNNING[@]:1}")
+		count_tap "$group" "$BASE/output-${group//\//-}"
+	done
+}
+
+# Background commands of a script ignore the interrupt from the keyboard.
+interrupted() {
+	trap - INT TERM
+	local pid
+	our_processes | while read -r pid _; do kill -9 "$pid" 2>/dev/null; done
+	exit 130
+}
+
 # Runs a test program of the build: cmocka speaks TAP; of others the exit status counts.
 run_program() {
-	local program_log=$BASE/program.log program_status=0
+	local program_log=$BASE/program-${1##*/}.$BASHPID program_status=0
 	(cd "$BUILD" && CMOCKA_MESSAGE_OUTPUT=TAP "$@") >"$program_log" 2>&1 </dev/null || program_status=$?
 	if grep -qE '^1\.\.[0-9]+' "$program_log"; then
 		cat "$program_log"
@@ -235,16 +274,16 @@ our_processes() {
 		pid=${pid%/environ}
 		printf '%s %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline")"
 	done
-	for pid in /proc/[0-9]*; do
-		case $(readlink "$pid/exe" 2>/dev/null) in
-		"$STAGE"/* | "$BUILD"/*) printf '%s %s\n' "${pid#/proc/}" "$(tr '\0' ' ' <"$pid/cmdline")" ;;
-		esac
+	find /proc -maxdepth 2 -name exe \( -lname "$STAGE/*" -o -lname "$BUILD/*" \) 2>/dev/null | while read -r file; do
+		pid=${file#/proc/}
+		pid=${pid%/exe}
+		printf '%s %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline")"
 	done
 }
 
 no_processes() {
 	local left try
-	for try in 1 2 3 4 5 6 7 8 9 10; do
+	for try in {1..10}; do
 		left=$(our_processes)
 		[ -n "$left" ] || return 0
 		sleep 0.3
@@ -280,7 +319,6 @@ make_base() {
 	mkdir -p "$parent" && mkdir -m 755 "$BASE" || exit 1
 	STAGE=$BASE/stage
 	cat /proc/self/mounts >"$BASE/mounts.before"
-	: >"$BASE/group.log"
 }
 
 # The plain user of this run, with a second group; gone with the run.
@@ -347,6 +385,24 @@ wants_programs() { # does a filter choose any group of tests/programs or tests/s
 	return 1
 }
 
+# What the programs of tests/programs/suite need, when they are chosen: of the quick ones,
+# with --long of all. One package that cannot be had leaves the others.
+install_suite() {
+	local need parts name needs=() files=()
+	for name in programs/suite@user programs/suite@root; do
+		mapfile -t parts < <(chosen "$name")
+		[ "${#parts[@]}" -eq 0 ] || mapfile -t files < <(
+			cd "$ROOT/tests/programs/suite" && if [ -n "${TT_LONG:-}" ]; then ls "$PWD"/*.sh; else grep -L '^# long$' "$PWD"/*.sh; fi)
+	done
+	[ "${#files[@]}" -gt 0 ] || return 0
+	mapfile -t needs < <(sed -n 's/^# needs: //p' "${files[@]}" | tr ' ' '\n' | sort -u)
+	(PATH=$PATH:/usr/sbin:/sbin && tn_install_missing "${needs[@]}") && return
+	for need in "${needs[@]}"; do
+		(PATH=$PATH:/usr/sbin:/sbin && tn_install_missing "$need")
+	done
+	return 0
+}
+
 begin=$SECONDS
 if [ -n "$LIST" ]; then
 	groups | cut -f1
@@ -355,7 +411,7 @@ fi
 tn_install_missing "${TN_BUILD_NEEDS[@]}" "${TEST_NEEDS[@]}" || exit 1
 make_base
 trap clean_up EXIT
-trap 'exit 130' INT TERM
+trap interrupted INT TERM
 tn_build "$ROOT" "$BUILD" "$BASE/build.log" || { FAILED=1 && exit 1; }
 make_user
 make_stage
@@ -363,15 +419,17 @@ if wants_programs; then
 	tn_install_missing "${PROGRAM_NEEDS[@]}" || [ -z "${TT_STRICT:-}" ] || FAILED=1
 	make_node_modules
 fi
+install_suite
 
 while IFS=$'\t' read -r group kind argument <&3; do
 	mapfile -t parts < <(chosen "$group")
 	[ "${#parts[@]}" -gt 0 ] || continue
 	[ -n "${parts[0]}" ] || parts=()
-	group_start=$SECONDS
-	count_tap "$group" run_group "$group" "$kind" "$argument" "${parts[@]}" 3<&-
-	[ $((SECONDS - group_start)) -lt 10 ] || echo "   ($((SECONDS - group_start)) s)"
+	# the last one looks at what the others left
+	if [ "$kind" = leaks ]; then wait_for_fewer 1; else wait_for_fewer "${TT_JOBS:-2}"; fi
+	start_group "$group" "$kind" "$argument" "${parts[@]}"
 done 3< <(groups)
+wait_for_fewer 1
 
 echo
 [ "${#SKIPS[@]}" -eq 0 ] || printf 'skipped: %s\n' "${SKIPS[@]}"
