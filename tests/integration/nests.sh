@@ -121,6 +121,15 @@ case_limits_of_an_existing_nest_are_ignored_and_said() {
 	tmpnest evict given
 }
 
+case_a_time_to_live_ends_an_idle_nest() {
+	tmpnest run --nest brief --ttl 2s -- touch /tmp/f
+	equal ttl "$(nest brief ttl)" 2
+	tmpnest create rarely --idle-ttl 2s
+	tmpnest create lasting --ttl 1h
+	eventually 10 nests_are lasting
+	tmpnest evict lasting
+}
+
 case_many_start_and_end_at_once() {
 	local i pids=()
 	for i in {1..12}; do

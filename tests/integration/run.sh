@@ -178,6 +178,25 @@ case_an_own_pid_namespace() {
 	at_most 'processes seen' "$count" 6
 }
 
+case_report_says_what_was_refused_and_keeps_the_status() {
+	runs 5 tmpnest run --report --quota 1M -- sh -c '
+		mkdir /tmp/claude 2>/dev/null; dd if=/dev/zero of=/tmp/x bs=1M count=3 2>/dev/null; exit 5'
+	one_message
+	contains 'the report' "$err" 'refused by rules'
+	contains 'the report' "$err" 'quota was hit'
+	runs 0 tmpnest run --report -- true
+	one_message
+	contains 'the report' "$err" 'no access was refused'
+	background reporter tmpnest run --report -- \
+		sh -c 'trap "echo caught; exit 9" TERM; echo up; while :; do sleep 0.1; done'
+	local pid=$! status=0
+	wait_for_line reporter up
+	kill -TERM "$pid"
+	wait "$pid" || status=$?
+	equal 'status after a forwarded TERM' "$status" 9
+	wait_for_line reporter caught
+}
+
 case_it_is_one_process_that_execs_bwrap() {
 	need strace strace
 	runs 0 strace -f -qq -o trace -e trace=clone,clone3,fork,vfork,execve tmpnest run -- true
