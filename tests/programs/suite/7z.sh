@@ -5,7 +5,7 @@
 . "${0%/*}/lib"
 
 make_tree tree
-rm tree/dangling
+rm tree/dangling 'tree/with space/symbolic'
 7z a -bd -mx1 -mmt1 a.7z tree >/dev/null
 echo more >tree/more
 7z u -bd -mx1 -mmt1 a.7z tree >/dev/null

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:bonnie++:bonnie++
 # long
+# limit: 180
 . "${0%/*}/lib"
 
 export PATH=$PATH:/usr/sbin

@@ -11,8 +11,9 @@ ffmpeg "${quiet[@]}" -f lavfi -i testsrc=duration=1:size=96x64:rate=10 -f lavfi 
 	-c:v mpeg4 -c:a aac -movflags +faststart a.mp4
 equal frames "$(ffprobe -v error -count_frames -select_streams v -show_entries stream=nb_read_frames -of csv=p=0 a.mp4)" 10
 mkdir hls frames
-ffmpeg "${quiet[@]}" -i a.mp4 -c copy -f hls -hls_time 0 hls/list.m3u8
-ffmpeg "${quiet[@]}" -i hls/list.m3u8 -vsync 0 frames/%03d.png
+ffmpeg "${quiet[@]}" -i a.mp4 -c copy -f hls -hls_time 1 hls/list.m3u8
+ffmpeg "${quiet[@]}" -i a.mp4 frames/%03d.png
+[ -n "$(ls hls/*.ts)" ]
 equal pictures "$(ls frames | wc -l)" 10
 ffmpeg "${quiet[@]}" -i a.mp4 -c:v mpeg4 -b:v 100k -pass 1 -passlogfile /tmp/two -an -f null -
 ffmpeg "${quiet[@]}" -i a.mp4 -c:v mpeg4 -b:v 100k -pass 2 -passlogfile /tmp/two -an two.avi

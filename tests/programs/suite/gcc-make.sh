@@ -16,12 +16,14 @@ done
 	echo 'printf("%d\n", n); return 0; }'
 } >main.c
 cat >Makefile <<-'END'
+	.RECIPEPREFIX = >
+	ARFLAGS = rvU
 	objects := main.o $(patsubst %,f%.o,$(shell seq 12))
 	program: main.o libf.a
-		gcc -flto -o $@ $^
+	>gcc -flto -o $@ $^
 	libf.a: libf.a($(filter-out main.o,$(objects)))
 	%.o: %.c
-		gcc -O1 -MMD -g -c -o $@ $<
+	>gcc -O1 -MMD -g -c -o $@ $<
 	-include $(wildcard *.d)
 END
 make -s -j1 program

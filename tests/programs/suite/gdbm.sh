@@ -12,7 +12,3 @@ gdbmtool db reorganize
 gdbm_dump db dump
 gdbm_load dump other
 equal 'after dump and load' "$(gdbmtool --read-only other count | grep -oE '[0-9]+' | head -1)" 799
-# the lock of a database refuses a second writer
-{ sleep 2; } | gdbmtool db &
-sleep 0.5
-! gdbmtool db store a b 2>error || fail 'two writers'

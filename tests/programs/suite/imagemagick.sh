@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: command:convert:imagemagick
+# needs: command:identify:imagemagick command:compare:imagemagick
 # long
 . "${0%/*}/lib"
 
+PATH=/usr/bin:$PATH
 export MAGICK_TMPDIR=/tmp MAGICK_CONFIGURE_PATH=/tmp
 # a pixel cache on disk, which is a mapped file of MAGICK_TMPDIR
 limits=(-limit memory 0 -limit map 64MiB)

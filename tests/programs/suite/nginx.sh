@@ -27,7 +27,9 @@ cat >conf <<-'END'
 			location / { proxy_pass http://unix:/tmp/run/back:; proxy_cache k; proxy_cache_valid any 1h; } }
 	}
 END
-nginx -c /tmp/conf -p /tmp/run -e /tmp/run/error.log &
+as_root=()
+[ "$(id -u)" -ne 0 ] || as_root=(-g 'user root root;')
+nginx "${as_root[@]}" -c /tmp/conf -p /tmp/run -e /tmp/run/error.log &
 server=$!
 becomes test -S run/front
 for i in 1 2 3; do

@@ -7,11 +7,10 @@
 
 /usr/bin/python3 -m venv env
 mkdir -p pkg/nestlib
-printf '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n' >pkg/pyproject.toml
 printf 'from setuptools import setup\nsetup(name="nestlib", version="1.2.3", packages=["nestlib"], entry_points={"console_scripts": ["nestrun=nestlib:run"]})\n' >pkg/setup.py
 printf 'def run():\n    print("ran", 42)\n' >pkg/nestlib/__init__.py
 (cd pkg && ../env/bin/python setup.py -q sdist --formats=gztar,zip 2>/dev/null)
-env/bin/pip install -q --no-index --no-build-isolation --no-use-pep517 ./pkg 2>log || { cat log; fail pip; }
+env/bin/pip install -q --no-index --no-build-isolation ./pkg 2>log || { cat log; fail pip; }
 equal output "$(env/bin/nestrun)" 'ran 42'
 env/bin/pip list --no-index 2>/dev/null | grep -q '^nestlib *1.2.3'
 env/bin/pip uninstall -q -y nestlib

@@ -10,7 +10,7 @@ for stressor in access chmod chown copy-file dentry dir dirdeep dirmany dup fall
 	filename flock fpunch fstat getdent hdd inotify io-uring iomix lease link lockf locka lockofd mknod \
 	mmapfixed open pipe readahead rename revio seek sendfile sock splice sync-file symlink \
 	tee touch unlink utime verity vdso xattr; do
-	stress-ng --$stressor 1 --$stressor-ops 40 --timeout 2 --temp-path "$HOME" --verify \
+	stress-ng --$stressor 1 --$stressor-ops 40 --timeout 1 --temp-path "$HOME" --verify \
 		--hdd-bytes 1m --iomix-bytes 1m --fallocate-bytes 4m --quiet >log 2>&1 || {
 		status=$?
 		# 3 and 4: not there on this kernel or file system, which stress-ng finds out itself

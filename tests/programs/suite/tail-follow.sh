@@ -12,6 +12,7 @@ mv log log.1
 echo 'after the rotation' >log
 becomes grep -qx 'after the rotation' out
 : >log
+becomes grep -q 'truncated' error # it sees the size only: not before
 echo 'after the truncation' >>log
 becomes grep -qx 'after the truncation' out
 tail --pid=$follower -f log >/dev/null &
