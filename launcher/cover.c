@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cover.h"
+#include "anchor.h"
 #include "macros.h"
 #include "message.h"
 #include "mountinfo.h"
@@ -128,6 +129,30 @@ static int collect(const TnAttached *attached, HiddenSet *set)
 	return r;
 }
 
+/* Before collect(): what is opened must lie below the mounts made here. */
+static int anchor_all(const TnAttached *attached, const TnWords *writable)
+{
+	static const TnScope scopes[] = {TN_SCOPE_SYSTEM, TN_SCOPE_USER};
+	const char *dirs[HIDDEN_MAX] = {attached->paths.runtime_dir, attached->paths.store_dir};
+	TnPaths others[TN_ARRAY_LEN(scopes)];
+	size_t n = 2;
+
+	for (size_t i = 0; i < TN_ARRAY_LEN(scopes); i++) {
+		if (!tn_paths_init_default(&others[i], scopes[i]))
+			continue;
+		dirs[n++] = others[i].runtime_dir;
+		dirs[n++] = others[i].store_dir;
+	}
+	for (size_t i = 0; i < n; i++) {
+		char real[PATH_MAX];
+		int r = realpath(dirs[i], real) ? tn_anchor_ancestors(real, writable) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int read_mountinfo(char **ret)
 {
 	TN_AUTOFD fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
@@ -231,7 +256,9 @@ static int cover_aliases(const HiddenSet *set)
 			r = tn_fail(-ENOENT, "cover: %s: its mount is not in the mount table",
 				    hidden->path);
 		for (size_t j = 0; r == 0 && j < aliases.n; j++)
-			r = cover_alias(&table, hidden, aliases.items[j]);
+			/* its own path is covered last, by its descriptor */
+			if (strcmp(aliases.items[j], hidden->path) != 0)
+				r = cover_alias(&table, hidden, aliases.items[j]);
 		tn_words_clear(&aliases);
 	}
 	tn_mount_table_clear(&table);
@@ -296,7 +323,7 @@ static int cover_all(const HiddenSet *set, int view)
 	return cover < 0 ? cover : place_view(cover, view);
 }
 
-int tn_cover(TnAttached *attached, TnPlace *ret)
+int tn_cover(TnAttached *attached, const TnWords *writable, TnPlace *ret)
 {
 	TN_AUTOFD view = tn_steal_fd(&attached->mount);
 	HiddenSet set = {0};
@@ -304,6 +331,8 @@ int tn_cover(TnAttached *attached, TnPlace *ret)
 	int n;
 	int r = check_view(view, &view_stat);
 
+	if (r == 0)
+		r = anchor_all(attached, writable);
 	if (r == 0)
 		r = collect(attached, &set);
 	if (r == 0)

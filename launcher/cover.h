@@ -8,6 +8,7 @@
 #pragma once
 
 #include "attach-client.h"
+#include "words.h"
 
 #include <limits.h>
 
@@ -20,8 +21,10 @@ typedef struct TnPlace {
 } TnPlace;
 
 /*
+ * writable: real paths of the host's directories that the sandbox may write to; what lies
+ * above a runtime directory or store in one of them is kept from being renamed (anchor.h).
  * Consumes attached->mount. Refuses when the runtime directory or the store is not the
  * one that the daemon has: a payload may have moved it away and put another in its place.
  * 0, or -errno with the failure said; then nothing may be executed.
  */
-int tn_cover(TnAttached *attached, TnPlace *ret);
+int tn_cover(TnAttached *attached, const TnWords *writable, TnPlace *ret);

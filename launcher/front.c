@@ -339,6 +339,34 @@ static int start_without_view(TnFront *front, char **argv)
 	return become_bwrap_with(front, argv[0], block, size);
 }
 
+/* Host directories that the line shows writable; what a later line hides counts as well. */
+static int cover(TnFront *front, TnPlace *ret)
+{
+	const TnBwrapLine *line = &front->line;
+	TnWords writable = {0};
+	int r;
+
+	for (size_t i = 0; i < line->n_ops; i++) {
+		const TnBwrapOp *op = &line->ops[i];
+		char real[PATH_MAX];
+
+		switch (op->option) {
+		case TN_BWRAP_BIND:
+		case TN_BWRAP_BIND_TRY:
+		case TN_BWRAP_DEV_BIND:
+		case TN_BWRAP_DEV_BIND_TRY:
+			if (realpath(tn_bwrap_argument(line, op, 0), real))
+				tn_words_add(&writable, real);
+			break;
+		default:
+			break;
+		}
+	}
+	r = tn_cover(&front->attached, &writable, ret);
+	tn_words_clear(&writable);
+	return r;
+}
+
 /* True when the view has a directory at path ("/tmp/..." or "/var/tmp/..."). */
 static bool view_has(void *data, const char *path)
 {
@@ -445,7 +473,7 @@ void tn_front_start(TnFront *front, char **argv)
 	if (r == 0)
 		r = tn_namespaces_enter();
 	if (r == 0)
-		r = tn_cover(&front->attached, &place);
+		r = cover(front, &place);
 	/* the cwd may have been covered, and must not stay below a cover */
 	if (r == 0 && front->cwd[0] && chdir(front->cwd) < 0)
 		r = tn_fail(-errno,

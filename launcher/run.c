@@ -3,8 +3,8 @@
 #include "attach-client.h"
 #include "bwrap-command.h"
 #include "cover.h"
-#include "launch-stubs.h"
 #include "known-command.h"
+#include "launch-stubs.h"
 #include "locate.h"
 #include "macros.h"
 #include "message.h"
@@ -196,6 +196,24 @@ static void hold_stubs(const TnRunOptions *options, const TnAttached *attached)
 			false);
 }
 
+static int cover(const TnRunPlan *plan, TnAttached *attached, TnPlace *ret)
+{
+	TnWords writable = {0};
+	int r;
+
+	for (size_t i = 0; i < plan->n_mounts; i++) {
+		if (!plan->mounts[i].read_only && plan->mounts[i].is_dir)
+			tn_words_add(&writable, plan->mounts[i].source);
+	}
+	for (size_t i = 0; i < plan->n_passed; i++) {
+		if (plan->passed[i].source)
+			tn_words_add(&writable, plan->passed[i].source);
+	}
+	r = tn_cover(attached, &writable, ret);
+	tn_words_clear(&writable);
+	return r;
+}
+
 /* From the view to bwrap. Returns only on failure. */
 static int enter(Prepared *prepared, TnAttached *attached)
 {
@@ -207,7 +225,7 @@ static int enter(Prepared *prepared, TnAttached *attached)
 	if (r == 0)
 		r = tn_namespaces_enter();
 	if (r == 0)
-		r = tn_cover(attached, &place);
+		r = cover(&prepared->plan, attached, &place);
 	if (r == 0)
 		r = tn_run_plan_check_sources(&prepared->plan, place.runtime, place.store);
 	/* the cwd may have been covered, and must not stay below a cover */

@@ -93,6 +93,26 @@ case_a_store_that_was_moved_is_refused() {
 	mv "$TT_OWN/parent/s" "$TT_OWN/s"
 }
 
+case_a_directory_above_the_store_cannot_be_renamed_from_inside() {
+	own_daemon
+	export TMPNEST_STORE_DIR=$TT_OWN/state/deep/s
+	mkdir -p "$TT_OWN/state/deep"
+	tmpnest daemon start
+	runs 1 tmpnest run --workspace "$TT_OWN" -- mv "$TT_OWN/state" "$TT_OWN/moved"
+	contains 'message' "$err" 'busy'
+	runs 1 tmpnest run --workspace "$TT_OWN" -- mv "$TT_OWN/state/deep" "$TT_OWN/moved"
+	contains 'message' "$err" 'busy'
+	runs 1 tmpnest-bwrap --ro-bind / / --bind "$TT_OWN" "$TT_OWN" --dev /dev --proc /proc --unshare-pid \
+		--unshare-user -- mv "$TT_OWN/state" "$TT_OWN/moved"
+	contains 'message' "$err" 'busy'
+	# what is beside it can be renamed as ever
+	mkdir "$TT_OWN/beside"
+	runs 0 tmpnest run --workspace "$TT_OWN" -- mv "$TT_OWN/beside" "$TT_OWN/state/beside"
+	stop_daemon
+	mv "$TT_OWN/state/deep/s" "$TT_OWN/s"
+	rm -r "$TT_OWN/state"
+}
+
 case_the_daemon_cannot_be_signalled_from_inside() {
 	tmpnest run -- true
 	local pid
