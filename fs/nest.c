@@ -356,6 +356,8 @@ static bool await_refund(TnNest *nest)
 	pthread_mutex_lock(&nest->refund_lock);
 	if (nest->refund_waiters == 0) {
 		nest->refund_waiters++;
+		if (nest->serve)
+			tn_serve_wake(nest->serve, nest);
 		refunded = pthread_cond_timedwait(&nest->refunded, &nest->refund_lock, &until) == 0;
 		nest->refund_waiters--;
 	}

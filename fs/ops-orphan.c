@@ -241,8 +241,9 @@ static void finish_orphan(TnNest *nest, const TnNode *node, int held)
 	bytes = orphan_charge(nest, node, moved ? found : held);
 	if (moved)
 		unlinkat(nest->store.orphans, name, node->type == S_IFDIR ? AT_REMOVEDIR : 0);
-	atomic_fetch_sub(&nest->arena.header->orphans, 1);
+	/* In this order: who finds the account full looks at the count for something to wait for. */
 	tn_nest_refund(nest, bytes, 1);
+	atomic_fetch_sub(&nest->arena.header->orphans, 1);
 }
 
 void tn_hold_end(TnNest *nest, const TnNode *node)

@@ -159,6 +159,23 @@ int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 	return r;
 }
 
+void tn_serve_wake(TnServe *serve, const TnNest *nest)
+{
+	pthread_mutex_lock(&serve->lock);
+	for (uint32_t i = 0; i < serve->n_channels; i++) {
+		const Channel *channel = serve->channels[i];
+		struct epoll_event event = {
+			.events = EPOLLIN | EPOLLET,
+			.data.u64 = event_key(i, channel->serial),
+		};
+
+		/* Setting the same again makes an event if there is something to read now. */
+		if (channel->used && !channel->closing && channel->nest == nest)
+			epoll_ctl(serve->epoll, EPOLL_CTL_MOD, channel->device, &event);
+	}
+	pthread_mutex_unlock(&serve->lock);
+}
+
 void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
 {
 	Channel *channel = NULL;

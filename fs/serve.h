@@ -17,5 +17,8 @@ void tn_serve_free(TnServe *serve);
 
 /* Serves the nest's device from now on; holds a reference on nest until tn_serve_remove(). 0 or -errno. */
 int tn_serve_add(TnServe *serve, TnNest *nest, int device);
+/* Has a further thread look at the nest's device. From a serving thread that will wait for what
+ * is in the queue: the edge for it may be the one that woke the caller. */
+void tn_serve_wake(TnServe *serve, const TnNest *nest);
 /* No thread touches the device any more when this returns. Not from a serving thread. */
 void tn_serve_remove(TnServe *serve, TnNest *nest, int device);

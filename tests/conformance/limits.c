@@ -153,25 +153,41 @@ static void freed_at_once(void)
 	uint64_t room = bytes_free();
 	int fd;
 
-	for (int i = 0; i < 20; i++) { /* each time nearly all of it */
+	for (int i = 0; i < 60; i++) { /* each time nearly all of it */
 		fd = tc_make("f", 0644);
 		ok(fallocate(fd, 0, 0, (off_t)(room - 10 * PAGE)));
 		close(fd);
 		ok(unlink("f"));
 	}
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 60; i++) {
 		fd = tc_make("new", 0644);
 		ok(fallocate(fd, 0, 0, (off_t)(room / 2 - 10 * PAGE)));
 		close(fd);
 		ok(rename("new", "f")); /* over the one before */
 	}
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 60; i++) {
 		fd = (int)ok(open("f", O_WRONLY | O_TRUNC));
 		ok(fallocate(fd, 0, 0, (off_t)(room - 10 * PAGE)));
 		close(fd);
 	}
 	ok(unlink("f"));
 	eventually(bytes_free() == room);
+}
+
+/* The close and the write that needs its space follow each other at once. */
+static void closed_then_written(void)
+{
+	int fd = tc_make("f", 0644);
+	uint64_t room = bytes_free();
+
+	for (int i = 0; i < 150; i++) {
+		int unnamed = (int)ok(open(".", O_TMPFILE | O_RDWR, 0600));
+
+		ok(fallocate(unnamed, 0, 0, (off_t)room));
+		close(unnamed);
+		equal(pwrite(fd, "x", 1, 0), 1);
+		ok(ftruncate(fd, 0));
+	}
 }
 
 static void links_count_once(void)
@@ -419,6 +435,7 @@ const TcCase tc_limits[] = {
 	{"fallocate needs only what is missing", allocate_between, TC_LIMITS},
 	{"holes are free until filled", holes, TC_LIMITS},
 	{"unlink, rename and O_TRUNC free at once", freed_at_once, TC_LIMITS},
+	{"a close makes room for the very next write", closed_then_written, TC_LIMITS},
 	{"hard links count once", links_count_once, TC_LIMITS},
 	{"inodes to the last one", inodes_to_the_last, TC_LIMITS},
 	{"open and unnamed files count until closed", open_and_unnamed_count, TC_LIMITS},

@@ -19,7 +19,7 @@ model() { # STORE ARGUMENT...
 fresh_seed() { echo $((1000 + $(date +%s) % 1000000)); }
 
 # Seeds that once found something.
-case_known_seeds_on_a_dir_store() { model dir --first 5 2 2000; }
+case_known_seeds_on_a_dir_store() { model dir --first 5 1 2000 && model dir --first 61446 1 2000; }
 case_known_seeds_on_a_memory_store() { model memory --first 6 2 2000; }
 
 case_new_seeds_on_a_dir_store() { model dir --first "$(fresh_seed)" --seconds $SHARE 1000 2000; }

@@ -45,10 +45,8 @@ static bool same_times(const struct stat st[MD_SIDES], const char *path)
 {
 	const struct timespec *a = &st[0].st_mtim, *b = &st[1].st_mtim;
 
-	if (a->tv_sec >= YEAR_2000 && b->tv_sec >= YEAR_2000)
-		return true;
-	/* What passes through a fifo of a view does not stamp it. */
-	if (S_ISFIFO(st[0].st_mode))
+	/* A write that was refused for want of space moves it on a tmpfs alone. */
+	if (a->tv_sec >= YEAR_2000 || b->tv_sec >= YEAR_2000)
 		return true;
 	if (a->tv_sec != b->tv_sec)
 		return differ(path, "mtime", a->tv_sec, b->tv_sec);

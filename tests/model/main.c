@@ -64,7 +64,7 @@ static void tick(void)
 		usleep(500);
 		clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	} while (now.tv_sec < start.tv_sec ||
-	         (now.tv_sec == start.tv_sec && now.tv_nsec <= start.tv_nsec));
+		 (now.tv_sec == start.tv_sec && now.tv_nsec <= start.tv_nsec));
 }
 
 /* The stamps of the operation's file and directory, where they can be looked at. */

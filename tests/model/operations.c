@@ -211,19 +211,24 @@ static int64_t do_chown(Context *c)
 static int64_t do_utimens(Context *c)
 {
 	/* Before 2000: md_trees_equal() knows explicit stamps by that. */
-	struct timespec times[2] = {
-		{.tv_sec = (time_t)(c->op->offset % 900000000),
-		 .tv_nsec = (long)(c->op->size % 1000000000)},
-		{.tv_sec = (time_t)(c->op->size % 900000000),
-		 .tv_nsec = (long)(c->op->offset % 1000000000)},
-	};
+	time_t seconds = (time_t)(c->op->offset % 900000000);
+	long nanoseconds = (long)(c->op->size % 1000000000);
+	struct timespec times[2] = {{seconds, nanoseconds}, {900000000 - seconds, nanoseconds / 2}};
+	int flags = c->op->flags & 128 ? AT_SYMLINK_NOFOLLOW : 0;
+	struct stat st;
 
 	if (c->op->flags % 8 == 0)
 		times[0].tv_nsec = UTIME_NOW;
 	if (c->op->flags / 8 % 4 == 0)
 		times[1].tv_nsec = c->op->flags & 64 ? UTIME_NOW : UTIME_OMIT;
-	return utimensat(AT_FDCWD, c->op->path, times,
-			 c->op->flags & 128 ? AT_SYMLINK_NOFOLLOW : 0);
+	if (utimensat(AT_FDCWD, c->op->path, times, flags) < 0 ||
+	    fstatat(AT_FDCWD, c->op->path, &st, flags) < 0)
+		return -1;
+	if (c->op->flags % 8 != 0)
+		c->outcome->data = md_hash(0, &st.st_atim, sizeof(st.st_atim));
+	if (c->op->flags / 8 % 4 != 0)
+		c->outcome->data = md_hash(c->outcome->data, &st.st_mtim, sizeof(st.st_mtim));
+	return 0;
 }
 
 static void xattr_name(const Context *c, char name[16])
@@ -490,6 +495,9 @@ static int64_t do_map(Context *c)
 	int64_t r;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 2)
+		return 0;
+	/* Written back by a plain user's daemon, whose writes take these bits. */
+	if (st.st_mode & (S_ISUID | S_ISGID))
 		return 0;
 	if (fstatvfs(fd, &space) < 0 || space.f_bfree < 40)
 		return 0;
