@@ -8,6 +8,7 @@
 # A script of suite/ says in comments at its top:
 #   # needs: KIND:NAME:PACKAGE...   as in launcher/packages.sh; tests/run.sh installs them
 #   # long                          only with --long
+#   # only: ROLE                    where the native tmpfs fails too in the other
 #   # limit: SECONDS                for one run, where 60 is too little
 . "$(dirname "$0")/../lib.sh"
 
@@ -28,7 +29,9 @@ cases() {
 	for file in "$SUITE"/*.sh; do
 		[ -n "${TT_LONG:-}" ] || ! grep -qx '# long' "$file" || continue
 		name=$(basename "$file" .sh)
-		echo "${name//-/_}"
+		name=${name//-/_}
+		[ "${TT_CASE_ROLE[$name]:-${TT_ROLE:-}}" = "${TT_ROLE:-}" ] || continue
+		echo "$name"
 	done
 }
 
@@ -37,6 +40,8 @@ for file in "$SUITE"/*.sh; do
 	run_limit=$(header "$file" limit)
 	# all runs of the case, and what starting and checking take
 	limit "${name//-/_}" $(((${run_limit:-60} + 5) * 3))
+	role=$(header "$file" only)
+	[ -z "$role" ] || only "${role%% *}" "${name//-/_}"
 	eval "case_${name//-/_}() { program '$name' '${run_limit:-60}'; }"
 done
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:ar:binutils command:gcc:gcc
+# long
 . "${0%/*}/lib"
 
 for i in 1 2 3; do

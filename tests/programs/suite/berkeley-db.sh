@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:db_load:db-util
+# long
 . "${0%/*}/lib"
 
 seq 2000 | awk '{print "key" $1; print "value" $1}' >pairs

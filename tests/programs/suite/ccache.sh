@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:ccache:ccache command:gcc:gcc
+# long
 . "${0%/*}/lib"
 
 export CCACHE_DIR=/tmp/cache

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:xz:xz-utils command:zstd:zstd command:bzip2:bzip2 command:gzip:gzip
+# long
 . "${0%/*}/lib"
 
 { seq 30000; noise 50000; } >data

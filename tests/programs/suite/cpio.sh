@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:cpio:cpio
+# long
 . "${0%/*}/lib"
 
 make_tree tree

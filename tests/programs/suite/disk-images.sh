@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:mkfs.ext4:e2fsprogs command:debugfs:e2fsprogs command:mcopy:mtools
+# long
 . "${0%/*}/lib"
 
 export PATH=$PATH:/usr/sbin:/sbin

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:dotlockfile:liblockfile-bin
+# long
 . "${0%/*}/lib"
 
 dotlockfile -l -p box.lock

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:dpkg-deb:dpkg
+# long
 . "${0%/*}/lib"
 
 mkdir -p pkg/DEBIAN pkg/usr/share/nest

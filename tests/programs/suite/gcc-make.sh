@@ -17,11 +17,11 @@ done
 } >main.c
 cat >Makefile <<-'END'
 	.RECIPEPREFIX = >
-	ARFLAGS = rvU
 	objects := main.o $(patsubst %,f%.o,$(shell seq 12))
 	program: main.o libf.a
 	>gcc -flto -o $@ $^
-	libf.a: libf.a($(filter-out main.o,$(objects)))
+	libf.a: $(filter-out main.o,$(objects))
+	>ar rcs $@ $^
 	%.o: %.c
 	>gcc -O1 -MMD -g -c -o $@ $<
 	-include $(wildcard *.d)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:gdbmtool:gdbmtool
+# long
 . "${0%/*}/lib"
 
 numbered 'store key# value#' 800 >commands

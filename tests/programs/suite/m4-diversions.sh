@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:m4:m4 command:perl:perl-base
+# long
 . "${0%/*}/lib"
 
 # m4 diverts through anonymous temporary files once its buffers are full

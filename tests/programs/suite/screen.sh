@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:screen:screen
+# only: user (without capabilities root cannot give its terminal a group)
 . "${0%/*}/lib"
 
 export SCREENDIR=/tmp/screens TERM=vt100

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:sed:sed command:gawk:gawk command:split:coreutils
+# long
 . "${0%/*}/lib"
 
 seq 5000 >n

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:tdbtool:tdb-tools command:tdbbackup:tdb-tools
+# long
 . "${0%/*}/lib"
 
 { echo 'create db'; numbered 'insert key# value#' 300; echo 'delete key7'; } | tdbtool >/dev/null

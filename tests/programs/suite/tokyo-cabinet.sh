@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:tchmgr:tokyocabinet-bin
+# long
 . "${0%/*}/lib"
 
 seq 1000 | awk '{print "key" $1 "\tvalue" $1}' >pairs

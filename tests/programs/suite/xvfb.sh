@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:Xvfb:xvfb
+# long
 . "${0%/*}/lib"
 
 # /tmp/.X11-unix as the machine's start makes it: the socket is /tmp/.X11-unix/X77

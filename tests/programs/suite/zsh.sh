@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:zsh:zsh
+# long
 . "${0%/*}/lib"
 
 cat >script.zsh <<-'END'
