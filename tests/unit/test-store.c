@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/xattr.h>
 
 #include <cmocka.h>
@@ -65,9 +66,22 @@ static int set_up_tmpfs(void **state)
 	return set_up_at(state, &(Place){.base = tn_scratch_tmpfs(), .kind = TN_STORE_DIR});
 }
 
+/* Since Linux 6.5 (cachestat), and on a tmpfs alone. */
+static bool memory_counts_ranges(void)
+{
+	int fd = tn_scratch_tmpfs() ? memfd_create("probe", MFD_CLOEXEC) : -1;
+	bool works = fd >= 0 && tn_store_ops(TN_STORE_MEMORY)->pages_in(fd, 0, 1) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return works;
+}
+
 static int set_up_memory(void **state)
 {
-	return set_up_at(state, &(Place){.base = tn_scratch_tmpfs(), .kind = TN_STORE_MEMORY});
+	return set_up_at(state, &(Place){.base = tn_scratch_tmpfs(),
+					 .kind = TN_STORE_MEMORY,
+					 .counts_ranges = memory_counts_ranges()});
 }
 
 static int tear_down(void **state)
