@@ -95,6 +95,8 @@ static ssize_t write_page_by_page(TnNest *nest, TnNode *node, int fd, const uint
 			          TN_PAGE_SIZE);
 			if (after.st_size > before.st_size && ftruncate(fd, before.st_size) < 0)
 				return -errno;
+			/* That also dropped what was preallocated past the end. */
+			tn_charge_recount(nest, node, fd, &reservation);
 			return at > offset ? (ssize_t)(at - offset) : -ENOSPC;
 		}
 		tn_charge_recount(nest, node, fd, &reservation);
