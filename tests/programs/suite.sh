@@ -57,7 +57,8 @@ on_tmpfs() {
 in_nest() { # STORE
 	local store=$1
 	shift
-	tmpnest run --store "$store" -- "$@"
+	# what the script leaves running ends with it, as in on_tmpfs
+	tmpnest run --store "$store" --bwrap-arg --die-with-parent -- "$@"
 }
 
 proves() { # LABEL LIMIT FILE WHERE...

@@ -13,11 +13,11 @@ make_tree tree
 rm -r tree/a/b/c 'tree/with space/new
 line'
 svn add -q tree
-svn commit -q -m tree
+svn commit -q -m 'a tree'
 svn copy -q -m branch $url/trunk $url/branches/b
 echo more >>tree/a/text1
 svn propset -q svn:executable on tree/nothing
-svn commit -q -m more
+svn commit -q -m 'and more'
 svn move -q tree/a/text2 tree/moved
 svn revert -q -R .
 svn update -q
