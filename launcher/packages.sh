@@ -5,7 +5,8 @@
 # A need is met when the thing itself is there, whoever installed it; the names of the
 # packages are Debian's.
 
-# KIND:NAME:PACKAGE, where KIND is a command, a pkg-config module, or a C header.
+# KIND:NAME:PACKAGE, where KIND is a command, a pkg-config module, a C header, or a path
+# with wildcards.
 TN_BUILD_NEEDS=(
 	command:cc:gcc command:pkg-config:pkg-config command:meson:meson command:ninja:ninja-build
 	command:bwrap:bubblewrap header:fcntl.h:libc6-dev header:linux/fuse.h:linux-libc-dev
@@ -20,6 +21,7 @@ tn_need_is_met() { # KIND:NAME:PACKAGE
 	case $kind in
 	command) command -v "$name" >/dev/null ;;
 	module) command -v pkg-config >/dev/null && pkg-config --exists "$name" ;;
+	path) compgen -G "$name" >/dev/null ;;
 	header) command -v cc >/dev/null && echo "#include <$name>" | cc -E - >/dev/null 2>&1 ;;
 	*) return 1 ;;
 	esac

@@ -28,7 +28,7 @@ TEST_NEEDS=(
 PROGRAM_NEEDS=(
 	command:node:nodejs command:npm:npm command:redis-server:redis-server
 	command:redis-cli:redis-tools command:tmux:tmux command:ssh-agent:openssh-client
-	command:sqlite3:sqlite3 command:psql:postgresql-client command:pg_lsclusters:postgresql-common
+	command:sqlite3:sqlite3 command:psql:postgresql-client path:/usr/lib/postgresql/*/bin/initdb:postgresql
 	command:gcc:gcc command:socat:socat command:rg:ripgrep command:curl:curl
 )
 
