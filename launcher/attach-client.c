@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -163,6 +165,33 @@ static const char *reply_text(const uint8_t *reply, size_t size)
 	return NULL;
 }
 
+static void group_name(gid_t gid, char ret[64])
+{
+	const struct group *entry = getgrgid(gid);
+
+	snprintf(ret, 64, "%.40s (%u)", entry ? entry->gr_name : "?", (unsigned)gid);
+}
+
+/*
+ * A user's daemon cannot name a foreign group: it has no number in its user namespace. Its
+ * socket belongs to the group that it serves. True when that is what was refused, said.
+ */
+static bool say_group_differs(const TnPaths *paths)
+{
+	char own[64], served[64];
+	struct stat st;
+
+	if (geteuid() == 0 || stat(paths->attach_socket, &st) < 0 || st.st_uid != geteuid() ||
+	    st.st_gid == getegid())
+		return false;
+	group_name(getegid(), own);
+	group_name(st.st_gid, served);
+	tn_say("attach: group differs: started with %s, the daemon has %s (start it without newgrp "
+	       "or sg)",
+	       own, served);
+	return true;
+}
+
 /* The daemon's own line says what and which; without one the number has to do. */
 static int say_refusal(const Attempt *attempt, const TnAttachReply *head, const uint8_t *reply,
 		       size_t size)
@@ -171,6 +200,8 @@ static int say_refusal(const Attempt *attempt, const TnAttachReply *head, const 
 	const char *object = spec->name ? spec->name : spec->from_path;
 	const char *text = reply_text(reply, size);
 
+	if (head->status == EACCES && say_group_differs(&attempt->result->paths))
+		return -EACCES;
 	if (text)
 		return tn_fail(-head->status, "%s", text);
 	return tn_fail(-head->status, "attach: %s: %s", object ? object : "new nest",
