@@ -22,6 +22,8 @@ fresh_seed() { echo $((1000 + $(date +%s) % 1000000)); }
 case_known_seeds_on_a_dir_store() { model dir --first 5 1 2000 && model dir --first 61446 1 2000; }
 case_known_seeds_on_a_memory_store() { model memory --first 6 2 2000; }
 
+# A run of every commit must not fail by chance for what that commit did not touch.
+long new_seeds_on_a_dir_store new_seeds_on_a_memory_store
 case_new_seeds_on_a_dir_store() { model dir --first "$(fresh_seed)" --seconds $SHARE 1000 2000; }
 case_new_seeds_on_a_memory_store() { model memory --first "$(fresh_seed)" --seconds $SHARE 1000 2000; }
 
