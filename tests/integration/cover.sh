@@ -117,7 +117,7 @@ case_the_daemon_cannot_be_signalled_from_inside() {
 	tmpnest run -- true
 	local pid
 	pid=$(daemon_pid)
-	runs 1 tmpnest run -- kill -9 "$pid"
+	runs 1 tmpnest run -- sh -c "kill -9 $pid"
 	equal 'the daemon' "$(daemon_pid)" "$pid"
 }
 
