@@ -28,7 +28,7 @@
 
 #define TN_ATTACH_MAGIC 0x4e54414dU /* "MATN" */
 #define TN_ATTACH_VERSION 1
-#define TN_ATTACH_MAX (192 * 1024)  /* bytes of one message; the kernel sends 208 KiB at most */
+#define TN_ATTACH_MAX (192 * 1024) /* bytes of one message; the kernel sends 208 KiB at most */
 /* DENY, READ_ONLY and MOUNT_POINT records together: bwrap takes no more than 3,000 mounts. */
 #define TN_ATTACH_RULES_MAX 4096
 
@@ -39,8 +39,8 @@ typedef enum TnAttachVerb {
 } TnAttachVerb;
 
 enum {
-	TN_ATTACH_EPHEMERAL = 1 << 0,  /* no NAME record: the daemon invents one */
-	TN_ATTACH_KEEP = 1 << 1,       /* an ephemeral nest that outlives its sandbox */
+	TN_ATTACH_EPHEMERAL = 1 << 0, /* no NAME record: the daemon invents one */
+	TN_ATTACH_KEEP = 1 << 1,      /* an ephemeral nest that outlives its sandbox */
 	TN_ATTACH_DURABLE = 1 << 2,
 	TN_ATTACH_NO_VAR_TMP = 1 << 3,
 	TN_ATTACH_HAS_LEASE = 1 << 4,
@@ -134,7 +134,7 @@ typedef struct TnAttachWriter {
 void tn_attach_begin_request(TnAttachWriter *writer, uint8_t *buffer, const TnAttachRequest *head);
 void tn_attach_begin_reply(TnAttachWriter *writer, uint8_t *buffer, const TnAttachReply *head);
 void tn_attach_add(TnAttachWriter *writer, TnAttachRecordType type, const void *data,
-                   uint32_t length);
+		   uint32_t length);
 void tn_attach_add_string(TnAttachWriter *writer, TnAttachRecordType type, const char *text);
 void tn_attach_add_mount_point(TnAttachWriter *writer, TnMountPointKind kind, const char *path);
 /* Bytes of the finished message, or -EMSGSIZE when something did not fit. */
@@ -154,6 +154,6 @@ int tn_attach_check_reply(const void *message, size_t size, TnAttachReply *ret_h
  * For TN_RECORD_MOUNT_POINT and TN_RECORD_FROM use the accessors.
  */
 bool tn_attach_next(const void *message, size_t size, bool reply, size_t *offset,
-                    TnAttachRecord *ret);
+		    TnAttachRecord *ret);
 const char *tn_attach_mount_point(const TnAttachRecord *record, TnMountPointKind *ret_kind);
 const char *tn_attach_from(const TnAttachRecord *record, TnAttachFrom *ret);

@@ -38,7 +38,7 @@ typedef struct TnPaths {
  * -ENAMETOOLONG a socket path past 107 bytes.
  */
 int tn_paths_init(TnPaths *ret, TnScope scope, const char *runtime_dir, const char *store_dir,
-                  char *why, size_t why_size);
+		  char *why, size_t why_size);
 
 /*
  * The places of scope when nobody chooses any: the environment's TMPNEST_* variables are

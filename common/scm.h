@@ -19,5 +19,4 @@ ssize_t tn_scm_send(int sock, const void *data, size_t size, const int *fds, siz
  * -EMSGSIZE when the message or its descriptors were cut short; whatever came is
  * closed then.
  */
-ssize_t tn_scm_recv(int sock, void *data, size_t size, int fds[TN_SCM_MAX_FDS],
-                    size_t *ret_n_fds);
+ssize_t tn_scm_recv(int sock, void *data, size_t size, int fds[TN_SCM_MAX_FDS], size_t *ret_n_fds);

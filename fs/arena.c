@@ -69,6 +69,6 @@ void tn_arena_trim(TnArena *arena)
 {
 	start_empty(arena->header);
 	/* Failure costs memory, nothing else: the records are overwritten when used again. */
-	(void)fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-	                (off_t)NODES_OFFSET, (off_t)(ARENA_SIZE - NODES_OFFSET));
+	(void)fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)NODES_OFFSET,
+			(off_t)(ARENA_SIZE - NODES_OFFSET));
 }

@@ -21,7 +21,7 @@
 
 #define TN_NODES_MAX (1U << 24)
 #define TN_LINKS_MAX (1U << 24)
-#define TN_NAME_UNIT 16U                  /* names are stored in units of this many bytes */
+#define TN_NAME_UNIT 16U /* names are stored in units of this many bytes */
 #define TN_NAME_UNITS_MAX (1U << 26)
 #define TN_OPCODES 64
 
@@ -35,23 +35,24 @@ typedef struct TnNode {
 	uint32_t children; /* links that have this node as parent */
 	uint32_t next_by_id, next_by_ino;
 	uint32_t flags;
-	int32_t held_fd; /* of a node without a known place: O_PATH, a directory's O_RDONLY; or -1 */
+	int32_t held_fd; /* of a node without a known place: O_PATH, a directory's O_RDONLY; or -1
+			  */
 	uint16_t type;   /* S_IFMT bits */
 	uint8_t subtree; /* TnSubtree */
 	uint8_t charge;  /* TN_CHARGE_..., as `pages` guarded by the node's own lock */
 	uint32_t reserved;
 } TnNode;
 
-enum { /* flags */
-	TN_NODE_ORPHAN = 1 << 0,     /* unlinked, alive by the kernel's references */
-	TN_NODE_IN_ORPHANS = 1 << 1, /* its file is orphans/<id>, no descriptor held */
-	TN_NODE_UNNAMED = 1 << 2,    /* an orphan made by O_TMPFILE: may get a first name */
+enum {                              /* flags */
+       TN_NODE_ORPHAN = 1 << 0,     /* unlinked, alive by the kernel's references */
+       TN_NODE_IN_ORPHANS = 1 << 1, /* its file is orphans/<id>, no descriptor held */
+       TN_NODE_UNNAMED = 1 << 2,    /* an orphan made by O_TMPFILE: may get a first name */
 };
 
-enum { /* charge */
-	TN_CHARGE_KNOWN = 1 << 0,  /* `pages` is right */
-	TN_CHARGE_SPARSE = 1 << 1, /* allocated pages are not just the first `pages` */
-	TN_CHARGE_SET_ID = 1 << 2, /* may have set-uid or set-gid bits */
+enum {                            /* charge */
+       TN_CHARGE_KNOWN = 1 << 0,  /* `pages` is right */
+       TN_CHARGE_SPARSE = 1 << 1, /* allocated pages are not just the first `pages` */
+       TN_CHARGE_SET_ID = 1 << 2, /* may have set-uid or set-gid bits */
 };
 
 /* One name of a node. Index 0 is "none". */
@@ -74,11 +75,11 @@ typedef struct TnArenaHeader {
 	uint32_t reserved2;
 	TnAccount account;
 	_Atomic uint64_t orphans;
-	_Atomic uint64_t held;             /* nodes that have a held_fd */
-	_Atomic uint64_t xattr_bytes;      /* charged for extended attributes, all nodes */
-	_Atomic uint64_t denied;           /* refusals by rules */
+	_Atomic uint64_t held;        /* nodes that have a held_fd */
+	_Atomic uint64_t xattr_bytes; /* charged for extended attributes, all nodes */
+	_Atomic uint64_t denied;      /* refusals by rules */
 	_Atomic uint64_t requests[TN_OPCODES];
-	_Atomic int64_t last_used_ns;      /* CLOCK_REALTIME */
+	_Atomic int64_t last_used_ns; /* CLOCK_REALTIME */
 } TnArenaHeader;
 
 typedef struct TnArena {

@@ -279,9 +279,12 @@ static int keep_connection(TnAttachServer *server, int *sock, const TnPeer *peer
 
 static void turn_away(TnAttachServer *server, int sock, const TnPeer *peer)
 {
-	TnAttachCall call = {
-		.sock = sock, .peer = *peer, .reply = server->reply, .mount = -1, .lease = -1,
-		.from = -1};
+	TnAttachCall call = {.sock = sock,
+			     .peer = *peer,
+			     .reply = server->reply,
+			     .mount = -1,
+			     .lease = -1,
+			     .from = -1};
 
 	for (size_t i = 0; i < TN_SCM_MAX_FDS; i++)
 		call.fds[i] = -1;

@@ -42,7 +42,7 @@ int tn_charge_load(TnNest *nest, TnNode *node, int fd)
 }
 
 int tn_charge_missing(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint64_t size,
-                      uint64_t *ret_pages, bool *ret_exact)
+		      uint64_t *ret_pages, bool *ret_exact)
 {
 	uint64_t first = page_of(offset), end = page_end(offset + size);
 	int64_t present;
@@ -71,7 +71,7 @@ int tn_charge_missing(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint6
 }
 
 int tn_charge_grown(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint64_t done,
-                    uint64_t missing, bool exact, TnReservation *reservation)
+		    uint64_t missing, bool exact, TnReservation *reservation)
 {
 	uint64_t first = page_of(offset), end = page_end(offset + done);
 

@@ -20,14 +20,14 @@ int tn_charge_load(TnNest *nest, TnNode *node, int fd);
  * tell (*ret_exact false).
  */
 int tn_charge_missing(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint64_t size,
-                      uint64_t *ret_pages, bool *ret_exact);
+		      uint64_t *ret_pages, bool *ret_exact);
 
 /*
  * After storage was added for [offset, offset + done): settles the reservation. A sparse
  * file is looked at anew when the count was not exact.
  */
 int tn_charge_grown(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint64_t done,
-                    uint64_t missing, bool exact, TnReservation *reservation);
+		    uint64_t missing, bool exact, TnReservation *reservation);
 
 /* After a truncation to size. */
 int tn_charge_truncated(TnNest *nest, TnNode *node, int fd, uint64_t size);

@@ -62,8 +62,8 @@ static void write_description(FILE *out, TnNest *nest)
 	fprintf(out, "created %" PRId64 "\n", nest->created_ns);
 	fprintf(out, "boot %s\n", boot_id);
 	if (nest->from.path)
-		fprintf(out, "from %" PRIu64 " %" PRIu64 " %d %s\n", nest->from.dev,
-			nest->from.ino, nest->from.visible, nest->from.path);
+		fprintf(out, "from %" PRIu64 " %" PRIu64 " %d %s\n", nest->from.dev, nest->from.ino,
+			nest->from.visible, nest->from.path);
 	tn_policy_each(nest->policy, write_rule, out);
 	fprintf(out, LAST_LINE "\n");
 }
@@ -141,8 +141,10 @@ static bool parse_from(const char *text, TnFrom *ret)
 {
 	int visible, at = 0;
 
-	if (ret->path || sscanf(text, "%" SCNu64 " %" SCNu64 " %d %n", &ret->dev, &ret->ino,
-				&visible, &at) != 3 || at == 0 || text[at] != '/')
+	if (ret->path ||
+	    sscanf(text, "%" SCNu64 " %" SCNu64 " %d %n", &ret->dev, &ret->ino, &visible, &at) !=
+		    3 ||
+	    at == 0 || text[at] != '/')
 		return false;
 	ret->visible = visible;
 	ret->path = strdup(text + at);

@@ -15,12 +15,12 @@
 typedef struct Row {
 	const char *name;
 	TnOperation operation; /* NULL: answered with `error` */
-	int error;             /* without operation: the errno; ENOSYS makes the kernel stop asking */
-	uint16_t arg_size;     /* bytes of fixed arguments after the header, at least */
-	uint8_t names;         /* NUL-terminated strings after them */
-	bool no_node;          /* nodeid means nothing, or need not be known */
-	bool any_second;       /* the second string is no name (a symlink's target) */
-	bool silent;           /* the kernel expects no reply, not even an error */
+	int error;         /* without operation: the errno; ENOSYS makes the kernel stop asking */
+	uint16_t arg_size; /* bytes of fixed arguments after the header, at least */
+	uint8_t names;     /* NUL-terminated strings after them */
+	bool no_node;      /* nodeid means nothing, or need not be known */
+	bool any_second;   /* the second string is no name (a symlink's target) */
+	bool silent;       /* the kernel expects no reply, not even an error */
 } Row;
 
 #define ARG(type) .arg_size = sizeof(struct type)
@@ -32,7 +32,8 @@ typedef struct Row {
  */
 static const Row rows[TN_OPCODES] = {
 	[FUSE_LOOKUP] = {"LOOKUP", tn_op_lookup, .names = 1},
-	[FUSE_FORGET] = {"FORGET", tn_op_forget, ARG(fuse_forget_in), .no_node = true, .silent = true},
+	[FUSE_FORGET] = {"FORGET", tn_op_forget, ARG(fuse_forget_in), .no_node = true,
+			 .silent = true},
 	[FUSE_GETATTR] = {"GETATTR", tn_op_getattr, ARG(fuse_getattr_in)},
 	[FUSE_SETATTR] = {"SETATTR", tn_op_setattr, ARG(fuse_setattr_in)},
 	[FUSE_READLINK] = {"READLINK", tn_op_readlink},
@@ -71,7 +72,7 @@ static const Row rows[TN_OPCODES] = {
 	[FUSE_POLL] = {"POLL", .error = ENOSYS},
 	[FUSE_NOTIFY_REPLY] = {"NOTIFY_REPLY", .no_node = true, .silent = true},
 	[FUSE_BATCH_FORGET] = {"BATCH_FORGET", tn_op_batch_forget, ARG(fuse_batch_forget_in),
-	                       .no_node = true, .silent = true},
+			       .no_node = true, .silent = true},
 	[FUSE_FALLOCATE] = {"FALLOCATE", tn_op_fallocate, ARG(fuse_fallocate_in)},
 	[FUSE_READDIRPLUS] = {"READDIRPLUS", tn_op_readdirplus, ARG(fuse_read_in)},
 	[FUSE_RENAME2] = {"RENAME2", tn_op_rename2, ARG(fuse_rename2_in), .names = 2},
@@ -103,8 +104,8 @@ static const char *take_string(const TnRequest *request, size_t *at)
 
 static bool is_entry_name(const char *name)
 {
-	return name[0] && strlen(name) <= NAME_MAX && !strchr(name, '/') && strcmp(name, ".") != 0 &&
-	       strcmp(name, "..") != 0;
+	return name[0] && strlen(name) <= NAME_MAX && !strchr(name, '/') &&
+	       strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
 /* Fixed arguments and strings are there. 0, -EINVAL or -ENAMETOOLONG. */
@@ -175,7 +176,7 @@ static int serve(TnRequest *request, const Row *row)
 }
 
 size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, size_t size,
-                   uint8_t *reply_buffer)
+		   uint8_t *reply_buffer)
 {
 	static const Row unknown = {.name = "unknown", .error = ENOSYS, .no_node = true};
 	const struct fuse_in_header *in = (const void *)message;
@@ -197,7 +198,7 @@ size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, s
 		row = &rows[in->opcode];
 	if (in->opcode < TN_OPCODES)
 		atomic_fetch_add_explicit(&nest->arena.header->requests[in->opcode], 1,
-		                          memory_order_relaxed);
+					  memory_order_relaxed);
 	r = in->len == size ? serve(&request, row) : -EINVAL;
 	if (r == TN_NO_REPLY || row->silent)
 		return 0;

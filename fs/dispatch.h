@@ -61,14 +61,14 @@ typedef struct TnStatxOut {
 typedef struct TnRequest {
 	TnNest *nest;
 	const struct fuse_in_header *in;
-	const uint8_t *arg;  /* after the header; at least what the opcode's table row says */
+	const uint8_t *arg; /* after the header; at least what the opcode's table row says */
 	size_t arg_size;
-	const char *name;    /* first and second name, checked; or NULL */
+	const char *name; /* first and second name, checked; or NULL */
 	const char *name2;
-	uint32_t node;       /* index of in->nodeid */
+	uint32_t node; /* index of in->nodeid */
 
-	uint8_t *reply;      /* room for TN_REPLY_SIZE - sizeof(struct fuse_out_header) bytes */
-	size_t reply_size;   /* bytes the operation filled in */
+	uint8_t *reply;    /* room for TN_REPLY_SIZE - sizeof(struct fuse_out_header) bytes */
+	size_t reply_size; /* bytes the operation filled in */
 	struct TnIdentity *identity;
 } TnRequest;
 
@@ -90,7 +90,7 @@ typedef int (*TnOperation)(TnRequest *request);
  * A malformed request is answered EINVAL (or dropped when not even its header is whole).
  */
 size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, size_t size,
-                   uint8_t *reply_buffer);
+		   uint8_t *reply_buffer);
 
 /*
  * The kernel did not take the reply (ENOENT: the request was interrupted): takes back the

@@ -26,7 +26,7 @@ void tn_log(TnLogLevel level, const char *format, ...)
 	if (level > lowest_level)
 		return;
 	n = to_journal ? snprintf(line, sizeof(line), "<%d>tmpnestd: ", (int)level)
-	               : snprintf(line, sizeof(line), "tmpnestd: ");
+		       : snprintf(line, sizeof(line), "tmpnestd: ");
 	used = (size_t)n;
 	va_start(args, format);
 	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);

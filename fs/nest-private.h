@@ -34,8 +34,8 @@ typedef struct TnLiveAttachment {
 
 /* The directory that a nest is named after (TnNestSpec); gone means the nest's end. */
 typedef struct TnFrom {
-	int fd;       /* O_PATH while the daemon lives that was given it, else -1 */
-	char *path;   /* NULL: named after nothing */
+	int fd;     /* O_PATH while the daemon lives that was given it, else -1 */
+	char *path; /* NULL: named after nothing */
 	uint64_t dev, ino;
 	bool visible; /* the daemon sees it by this path, so after a restart the path decides */
 } TnFrom;
@@ -52,17 +52,17 @@ struct TnNest {
 	int64_t created_ns;
 	TnFrom from;
 
-	TnKeeperLink *keeper;      /* borrowed from the registry, which outlives the nest */
-	TnServe *serve;            /* likewise */
-	TnFdCache *dirs, *files;   /* likewise; shared by all nests */
-	int home;                  /* nests/<id> in the daemon's store: holds the description */
+	TnKeeperLink *keeper;    /* borrowed from the registry, which outlives the nest */
+	TnServe *serve;          /* likewise */
+	TnFdCache *dirs, *files; /* likewise; shared by all nests */
+	int home;                /* nests/<id> in the daemon's store: holds the description */
 	TnStore store;
 	TnPolicy *policy;
 	TnArena arena;
-	TnAccount *account;        /* in the arena */
+	TnAccount *account; /* in the arena */
 
 	pthread_mutex_t life;
-	int device;                /* /dev/fuse of the live superblock, or -1 */
+	int device; /* /dev/fuse of the live superblock, or -1 */
 	bool evicting, frozen, detached;
 	bool attached_once;
 	TnLiveAttachment *attachments;
@@ -80,9 +80,9 @@ struct TnNest {
 	pthread_cond_t refunded;
 	unsigned refund_waiters;
 
-	TnRegistry *registry;  /* borrowed; told when a superblock ends */
+	TnRegistry *registry;   /* borrowed; told when a superblock ends */
 	_Atomic uint64_t ended; /* generation whose device said ENODEV to a serving thread, or 0 */
-	struct TnNest *next;   /* the registry's list */
+	struct TnNest *next;    /* the registry's list */
 };
 
 /*

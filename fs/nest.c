@@ -178,7 +178,8 @@ static void forget_everything(TnNest *nest)
 	TnReleased released = {.nest = nest};
 
 	pthread_mutex_lock(&nest->table_lock);
-	for (uint32_t i = tn_node_next(nest->table, TN_ROOT_INDEX); i; i = tn_node_next(nest->table, i)) {
+	for (uint32_t i = tn_node_next(nest->table, TN_ROOT_INDEX); i;
+	     i = tn_node_next(nest->table, i)) {
 		TnNode *node = tn_node_at(nest->table, i);
 
 		if ((node->flags & TN_NODE_ORPHAN) || node->held_fd >= 0)
@@ -393,7 +394,8 @@ void tn_nest_refund(TnNest *nest, uint64_t bytes, uint64_t inodes)
 	pthread_mutex_unlock(&nest->refund_lock);
 }
 
-/* --- for operators ------------------------------------------------------------------------------ */
+/* --- for operators ------------------------------------------------------------------------------
+ */
 
 static TnNestState state_of(const TnNest *nest)
 {
@@ -452,7 +454,7 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 }
 
 int tn_nest_set_limits(TnNest *nest, uint64_t bytes, uint64_t inodes, uint64_t ttl,
-                       uint64_t idle_ttl)
+		       uint64_t idle_ttl)
 {
 	TnAccount *account = nest->account;
 	uint64_t new_bytes = bytes ? bytes : atomic_load(&account->bytes_limit);
@@ -461,7 +463,7 @@ int tn_nest_set_limits(TnNest *nest, uint64_t bytes, uint64_t inodes, uint64_t t
 
 	pthread_mutex_lock(&nest->life);
 	r = nest->evicting ? -ENOENT
-	                   : tn_store_resize(&nest->store, nest->keeper, new_bytes, new_inodes);
+			   : tn_store_resize(&nest->store, nest->keeper, new_bytes, new_inodes);
 	if (r == 0) {
 		atomic_store(&account->bytes_limit, new_bytes);
 		atomic_store(&account->inodes_limit, new_inodes);
@@ -494,7 +496,8 @@ static int count_held(TnNest *nest, TnUsage *usage)
 	int r = 0;
 
 	pthread_mutex_lock(&nest->table_lock);
-	for (uint32_t i = tn_node_next(nest->table, 0); i && r == 0; i = tn_node_next(nest->table, i)) {
+	for (uint32_t i = tn_node_next(nest->table, 0); i && r == 0;
+	     i = tn_node_next(nest->table, i)) {
 		const TnNode *node = tn_node_at(nest->table, i);
 
 		if ((node->flags & TN_NODE_ORPHAN) && node->held_fd >= 0)

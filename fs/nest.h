@@ -12,7 +12,7 @@
 
 typedef struct TnAttachment {
 	uint64_t id;
-	int mount;      /* detached mount descriptor; the caller's to send and close */
+	int mount; /* detached mount descriptor; the caller's to send and close */
 	bool frozen;
 } TnAttachment;
 
@@ -40,8 +40,9 @@ typedef struct TnMountPoint {
 
 /*
  * Registers the mount points of an attachment before its sandbox makes them. 0, -EINVAL (a
- * path that is no such place), -ELOOP (a symlink of the nest lies on the way), -EROFS (frozen, and one is missing), -ENOENT or -ENOMEM;
- * *ret_done says how many were registered before the one that failed.
+ * path that is no such place), -ELOOP (a symlink of the nest lies on the way), -EROFS (frozen, and
+ * one is missing), -ENOENT or -ENOMEM; *ret_done says how many were registered before the one that
+ * failed.
  */
 int tn_nest_pin(TnNest *nest, uint64_t attachment_id, TnMountPoint *points, size_t n,
 		size_t *ret_done);
@@ -54,9 +55,10 @@ void tn_nest_detach(TnNest *nest, uint64_t attachment_id);
 
 void tn_nest_info(TnNest *nest, TnNestInfo *ret);
 
-/* 0 keeps the old value, TN_UNLIMITED lifts it. A limit below the present use is allowed. 0 or -errno. */
+/* 0 keeps the old value, TN_UNLIMITED lifts it. A limit below the present use is allowed. 0 or
+ * -errno. */
 int tn_nest_set_limits(TnNest *nest, uint64_t bytes, uint64_t inodes, uint64_t ttl,
-                       uint64_t idle_ttl);
+		       uint64_t idle_ttl);
 
 /*
  * Calls visit for each rule until it returns false; strings are valid during the call.

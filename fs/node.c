@@ -17,8 +17,8 @@ struct TnNodeTable {
 	uint32_t *by_id, *by_ino; /* heads of chains, n_buckets each */
 	uint32_t n_buckets;       /* a power of two */
 	uint32_t n_nodes;
-	uint32_t free_nodes, free_links;        /* lists through next_by_id and next */
-	uint32_t free_names[NAME_CLASSES];      /* lists through the first four bytes */
+	uint32_t free_nodes, free_links;   /* lists through next_by_id and next */
+	uint32_t free_names[NAME_CLASSES]; /* lists through the first four bytes */
 };
 
 static uint32_t bucket_of(const TnNodeTable *table, uint64_t key)
@@ -332,7 +332,7 @@ static uint32_t node_new(TnNodeTable *table, uint64_t ino, mode_t type, uint8_t 
 
 /* Frees the node if nothing needs it, then whatever of its ancestors it alone kept. */
 static void release_unneeded(TnNodeTable *table, uint32_t index, TnNodeReleased released,
-                             void *data)
+			     void *data)
 {
 	while (index > TN_ROOT_INDEX) {
 		TnNode *node = tn_node_at(table, index);
@@ -366,7 +366,7 @@ static void ignore_released(TnNode *node, void *data)
 }
 
 uint32_t tn_node_enter(TnNodeTable *table, uint32_t parent, const char *name, uint64_t ino,
-                       mode_t type)
+		       mode_t type)
 {
 	uint32_t index = tn_node_by_ino(table, ino);
 
@@ -398,7 +398,7 @@ uint32_t tn_node_enter_unnamed(TnNodeTable *table, uint32_t parent, uint64_t ino
 }
 
 void tn_node_forget(TnNodeTable *table, uint32_t index, uint64_t count, TnNodeReleased released,
-                    void *data)
+		    void *data)
 {
 	TnNode *node = tn_node_at(table, index);
 
@@ -410,7 +410,7 @@ void tn_node_forget(TnNodeTable *table, uint32_t index, uint64_t count, TnNodeRe
 }
 
 void tn_node_remove_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name,
-                         TnNodeReleased released, void *data)
+			 TnNodeReleased released, void *data)
 {
 	uint32_t *at = find_link(table, index, parent, name);
 
@@ -434,7 +434,7 @@ uint32_t tn_node_name(TnNodeTable *table, uint32_t index, char name[NAME_MAX + 1
 }
 
 size_t tn_node_place(TnNodeTable *table, uint32_t parent, const char *name,
-                     const char *components[], size_t most, TnSubtree *ret_subtree)
+		     const char *components[], size_t most, TnSubtree *ret_subtree)
 {
 	size_t depth = name ? 1 : 0, skip, n;
 	uint32_t at = parent;

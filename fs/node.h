@@ -29,7 +29,8 @@ typedef struct TnNodeTable TnNodeTable;
 int tn_node_table_new(TnNodeTable **ret, TnArena *arena, uint64_t root_ino);
 void tn_node_table_free(TnNodeTable *table); /* takes NULL */
 
-/* Forgets everything but the root (the superblock has ended). Held descriptors must be closed before. */
+/* Forgets everything but the root (the superblock has ended). Held descriptors must be closed
+ * before. */
 void tn_node_table_reset(TnNodeTable *table, uint64_t root_ino);
 
 TnNode *tn_node_at(TnNodeTable *table, uint32_t index);
@@ -48,7 +49,7 @@ size_t tn_node_count(TnNodeTable *table);
  * Index, or 0 when the table is full or memory is short.
  */
 uint32_t tn_node_enter(TnNodeTable *table, uint32_t parent, const char *name, uint64_t ino,
-                       mode_t type);
+		       mode_t type);
 
 /* The same for an inode without any name (O_TMPFILE) in the subtree of the directory `parent`. */
 uint32_t tn_node_enter_unnamed(TnNodeTable *table, uint32_t parent, uint64_t ino, mode_t type);
@@ -59,13 +60,13 @@ uint32_t tn_node_enter_unnamed(TnNodeTable *table, uint32_t parent, uint64_t ino
  */
 typedef void (*TnNodeReleased)(TnNode *node, void *data);
 void tn_node_forget(TnNodeTable *table, uint32_t index, uint64_t count, TnNodeReleased released,
-                    void *data);
+		    void *data);
 
 /* Gives the node one more name. False when memory is short (the name can be looked up again). */
 bool tn_node_add_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name);
 /* Takes a name away; unknown ones are ignored. */
 void tn_node_remove_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name,
-                         TnNodeReleased released, void *data);
+			 TnNodeReleased released, void *data);
 /* True when it was the known name. */
 bool tn_node_has_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name);
 
@@ -81,4 +82,4 @@ uint32_t tn_node_name(TnNodeTable *table, uint32_t index, char name[NAME_MAX + 1
  * many, and the subtree. A deeper place gives just `most`.
  */
 size_t tn_node_place(TnNodeTable *table, uint32_t parent, const char *name,
-                     const char *components[], size_t most, TnSubtree *ret_subtree);
+		     const char *components[], size_t most, TnSubtree *ret_subtree);

@@ -41,7 +41,7 @@ void tn_fill_attr(struct fuse_attr *attr, const struct stat *st)
 }
 
 int tn_fill_entry(TnRequest *request, uint32_t parent, const char *name, const struct stat *st,
-                  struct fuse_entry_out *ret)
+		  struct fuse_entry_out *ret)
 {
 	TnNest *nest = request->nest;
 	uint32_t index;
@@ -79,7 +79,7 @@ static TnVerdict verdict(TnNest *nest, uint32_t parent, const char *name)
 
 	pthread_mutex_lock(&nest->table_lock);
 	n = tn_node_place(nest->table, parent, name, components, tn_policy_depth(nest->policy),
-	                  &subtree);
+			  &subtree);
 	result = tn_policy_match(nest->policy, subtree, components, n);
 	pthread_mutex_unlock(&nest->table_lock);
 	return result;
@@ -153,7 +153,8 @@ int tn_check_change(TnNest *nest, uint32_t index)
 	if (nest->frozen)
 		return -EROFS;
 	/* Denied names are never handed out, so only read-only rules need a look at the node. */
-	if (tn_policy_has_read_only(nest->policy) && tn_verdict_of_node(nest, index) == TN_READ_ONLY)
+	if (tn_policy_has_read_only(nest->policy) &&
+	    tn_verdict_of_node(nest, index) == TN_READ_ONLY)
 		return refused(nest, -EROFS);
 	return 0;
 }

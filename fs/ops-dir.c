@@ -109,7 +109,7 @@ static int list(TnRequest *request, int dir, uint64_t offset, size_t room, bool 
 			if (is_dot(entry->name) ||
 			    tn_verdict_of_name(nest, request->node, entry->name) != TN_DENIED)
 				fits = plus ? add_plus(request, dir, entry, room)
-				            : add_plain(request, entry, room);
+					    : add_plain(request, entry, room);
 			if (!fits)
 				return 0;
 			offset = (uint64_t)entry->next;

@@ -40,9 +40,10 @@ int tn_op_read(TnRequest *request)
  * boundary when not all of the missing pages fit. Nothing may fit: then 0.
  */
 static uint64_t cut_to_fit(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint64_t size,
-                           uint64_t missing, TnReservation *reservation)
+			   uint64_t missing, TnReservation *reservation)
 {
-	uint64_t got = tn_nest_reserve_some(nest, missing * TN_PAGE_SIZE, reservation) / TN_PAGE_SIZE;
+	uint64_t got =
+		tn_nest_reserve_some(nest, missing * TN_PAGE_SIZE, reservation) / TN_PAGE_SIZE;
 	uint64_t end = offset + size, at = offset;
 
 	if (got == missing)
@@ -53,7 +54,8 @@ static uint64_t cut_to_fit(TnNest *nest, TnNode *node, int fd, uint64_t offset, 
 
 		if (next > end)
 			next = end;
-		if (tn_charge_missing(nest, node, fd, at, next - at, &absent, &exact) < 0 || absent > got)
+		if (tn_charge_missing(nest, node, fd, at, next - at, &absent, &exact) < 0 ||
+		    absent > got)
 			break;
 		/* As long as a prefix is being filled, each page counts from the present end. */
 		if (!(node->charge & TN_CHARGE_SPARSE) && at / TN_PAGE_SIZE >= node->pages)
@@ -71,7 +73,7 @@ static uint64_t cut_to_fit(TnNest *nest, TnNode *node, int fd, uint64_t offset, 
  * too much, page by page: a page that turns out new and does not fit is taken out again.
  */
 static ssize_t write_page_by_page(TnNest *nest, TnNode *node, int fd, const uint8_t *data,
-                                  uint64_t offset, uint64_t size)
+				  uint64_t offset, uint64_t size)
 {
 	uint64_t at = offset, end = offset + size;
 	struct stat before, after;
@@ -92,7 +94,7 @@ static ssize_t write_page_by_page(TnNest *nest, TnNode *node, int fd, const uint
 		if (after.st_blocks > before.st_blocks &&
 		    tn_quota_reserve(nest->account, TN_PAGE_SIZE, 0, &reservation) < 0) {
 			fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)page,
-			          TN_PAGE_SIZE);
+				  TN_PAGE_SIZE);
 			if (after.st_size > before.st_size && ftruncate(fd, before.st_size) < 0)
 				return -errno;
 			/* That also dropped what was preallocated past the end. */
@@ -105,8 +107,8 @@ static ssize_t write_page_by_page(TnNest *nest, TnNode *node, int fd, const uint
 	return (ssize_t)size;
 }
 
-static ssize_t write_data(TnNest *nest, TnNode *node, int fd, const uint8_t *data,
-                          uint64_t offset, uint64_t size)
+static ssize_t write_data(TnNest *nest, TnNode *node, int fd, const uint8_t *data, uint64_t offset,
+			  uint64_t size)
 {
 	TN_RESERVATION reservation = {0};
 	uint64_t missing, fits = size;
@@ -132,7 +134,8 @@ static ssize_t write_data(TnNest *nest, TnNode *node, int fd, const uint8_t *dat
 	if (n < 0)
 		n = -errno;
 	if (n == (ssize_t)fits)
-		r = tn_charge_grown(nest, node, fd, offset, (uint64_t)n, missing, exact, &reservation);
+		r = tn_charge_grown(nest, node, fd, offset, (uint64_t)n, missing, exact,
+				    &reservation);
 	else
 		r = tn_charge_recount(nest, node, fd, &reservation);
 	return r < 0 ? r : n;
@@ -190,8 +193,8 @@ int tn_op_write(TnRequest *request)
 static int allocate(TnNest *nest, TnNode *node, int fd, const struct fuse_fallocate_in *in)
 {
 	TN_RESERVATION reservation = {0};
-	bool grows = !(in->mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_COLLAPSE_RANGE |
-	                           FALLOC_FL_INSERT_RANGE));
+	bool grows = !(in->mode &
+		       (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE));
 	/* Storage past the end of the file makes it sparse: a truncation may keep or drop it. */
 	bool plain = in->mode == 0, exact = true;
 	uint64_t missing = 0;
@@ -207,7 +210,7 @@ static int allocate(TnNest *nest, TnNode *node, int fd, const struct fuse_falloc
 		r = -errno;
 	if (r == 0 && plain)
 		return tn_charge_grown(nest, node, fd, in->offset, in->length, missing, exact,
-		                       &reservation);
+				       &reservation);
 	/* Also after a failure: a store may have done a part. */
 	tn_charge_recount(nest, node, fd, &reservation);
 	return r;

@@ -141,7 +141,7 @@ static int settle_directory(TnNest *nest, const NewEntry *new, int dir)
 
 /* Enters what was just made into the node table, or takes it away again. */
 static int hand_over(TnRequest *request, const NewEntry *new, int dir, struct stat *ret_st,
-                     struct fuse_entry_out *ret)
+		     struct fuse_entry_out *ret)
 {
 	int r = fstatat(dir, new->name, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 
@@ -153,7 +153,7 @@ static int hand_over(TnRequest *request, const NewEntry *new, int dir, struct st
 }
 
 static int make_entry(TnRequest *request, const NewEntry *new, struct stat *ret_st,
-                      struct fuse_entry_out *ret)
+		      struct fuse_entry_out *ret)
 {
 	TnNest *nest = request->nest;
 	pthread_mutex_t *lock = tn_nest_node_lock(nest, new->parent);

@@ -75,7 +75,7 @@ static void known_hold(TnNest *nest, uint32_t index, uint64_t *ret_id, bool *ret
 }
 
 int tn_hold_take(TnNest *nest, int dir, const char *name, const struct stat *st, uint32_t index,
-                 TnHold *ret)
+		 TnHold *ret)
 {
 	bool directory = S_ISDIR(st->st_mode), held;
 	char orphan[TN_ORPHAN_NAME_MAX];
@@ -203,7 +203,7 @@ void tn_hold_adopted(TnNest *nest, uint32_t index)
 static uint64_t orphan_charge(TnNest *nest, const TnNode *node, int fd)
 {
 	bool xattrs = atomic_load(&nest->arena.header->xattr_bytes) > 0 &&
-	              (node->type == S_IFREG || node->type == S_IFDIR);
+		      (node->type == S_IFREG || node->type == S_IFDIR);
 	TN_AUTOFD readable = -1;
 	struct stat st;
 	int64_t bytes;
@@ -241,7 +241,8 @@ static void finish_orphan(TnNest *nest, const TnNode *node, int held)
 	bytes = orphan_charge(nest, node, moved ? found : held);
 	if (moved)
 		unlinkat(nest->store.orphans, name, node->type == S_IFDIR ? AT_REMOVEDIR : 0);
-	/* In this order: who finds the account full looks at the count for something to wait for. */
+	/* In this order: who finds the account full looks at the count for something to wait for.
+	 */
 	tn_nest_refund(nest, bytes, 1);
 	atomic_fetch_sub(&nest->arena.header->orphans, 1);
 }

@@ -83,7 +83,7 @@ static bool must_hold(TnNest *nest, const Entry *entry)
 	pthread_mutex_lock(&nest->table_lock);
 	hold = tn_node_at(nest->table, entry->node)->lookups > 0 &&
 	       (is_last_name(entry) ||
-	        tn_node_is_only_link(nest->table, entry->node, entry->parent, entry->name));
+		tn_node_is_only_link(nest->table, entry->node, entry->parent, entry->name));
 	pthread_mutex_unlock(&nest->table_lock);
 	return hold;
 }
@@ -127,7 +127,7 @@ static void forget_name(TnNest *nest, const Entry *entry)
 		return;
 	pthread_mutex_lock(&nest->table_lock);
 	tn_node_remove_link(nest->table, entry->node, entry->parent, entry->name,
-	                    tn_released_collect, &released);
+			    tn_released_collect, &released);
 	pthread_mutex_unlock(&nest->table_lock);
 	tn_released_finish(&released);
 }
@@ -261,8 +261,8 @@ static bool holds_match(int dir, const char *const *pattern, size_t n)
 	}
 	while (!found && (item = readdir(stream))) {
 		found = strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0 &&
-		        tn_policy_component_matches(pattern[0], item->d_name) &&
-		        directory_matches(dir, item->d_name, pattern + 1, n - 1);
+			tn_policy_component_matches(pattern[0], item->d_name) &&
+			directory_matches(dir, item->d_name, pattern + 1, n - 1);
 	}
 	closedir(stream);
 	return found;
@@ -339,13 +339,12 @@ static void move_names(TnNest *nest, const Entry *from, const Entry *to, bool ex
 	if (from->node && tn_node_has_link(nest->table, from->node, from->parent, from->name)) {
 		tn_node_add_link(nest->table, from->node, to->parent, to->name);
 		tn_node_remove_link(nest->table, from->node, from->parent, from->name,
-		                    tn_released_collect, &released);
+				    tn_released_collect, &released);
 	}
-	if (exchange && to->node &&
-	    tn_node_has_link(nest->table, to->node, to->parent, to->name)) {
+	if (exchange && to->node && tn_node_has_link(nest->table, to->node, to->parent, to->name)) {
 		tn_node_add_link(nest->table, to->node, from->parent, from->name);
 		tn_node_remove_link(nest->table, to->node, to->parent, to->name,
-		                    tn_released_collect, &released);
+				    tn_released_collect, &released);
 	}
 	pthread_mutex_unlock(&nest->table_lock);
 	tn_released_finish(&released);
@@ -394,8 +393,7 @@ static void settle_renamed(TnNest *nest, const Entry *from, const Entry *to)
 		settle_shrunk(nest, from);
 }
 
-static int load_both(TnNest *nest, Entry *from, Entry *to, TnRequest *request,
-                     uint32_t to_parent)
+static int load_both(TnNest *nest, Entry *from, Entry *to, TnRequest *request, uint32_t to_parent)
 {
 	int r = entry_load(nest, request->node, request->name, from);
 
@@ -427,7 +425,7 @@ static int check_names(TnRequest *request, uint32_t to_parent, unsigned flags)
 
 	if (r == 0)
 		r = flags & RENAME_EXCHANGE ? tn_check_old_name(nest, to_parent, request->name2)
-		                            : tn_check_new_name(nest, to_parent, request->name2);
+					    : tn_check_new_name(nest, to_parent, request->name2);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&nest->table_lock);

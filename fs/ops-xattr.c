@@ -27,8 +27,8 @@ static int open_node(TnRequest *request)
 	r = tn_resolve_place(nest, request->node, &place);
 	if (r == 0) {
 		r = place.at_flags & AT_EMPTY_PATH
-		            ? tn_reopen(place.dir.fd, O_RDONLY)
-		            : tn_open_beneath(place.dir.fd, place.name, O_RDONLY | O_NOFOLLOW, 0);
+			    ? tn_reopen(place.dir.fd, O_RDONLY)
+			    : tn_open_beneath(place.dir.fd, place.name, O_RDONLY | O_NOFOLLOW, 0);
 	}
 	pthread_rwlock_unlock(&nest->tree);
 	return r;

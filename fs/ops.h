@@ -74,14 +74,15 @@ void tn_fill_attr(struct fuse_attr *attr, const struct stat *st);
  * kernel, and fills the entry that hands it over. 0 or -ENFILE.
  */
 int tn_fill_entry(TnRequest *request, uint32_t parent, const char *name, const struct stat *st,
-                  struct fuse_entry_out *ret);
+		  struct fuse_entry_out *ret);
 
 /* What the rules say of a name, counted when it is a refusal that will be reported. */
 TnVerdict tn_verdict_of_name(TnNest *nest, uint32_t parent, const char *name);
 /* What they say of a node, by any of the names it is known under (its place). */
 TnVerdict tn_verdict_of_node(TnNest *nest, uint32_t index);
 
-/* Making an entry: 0, -ENOENT in a removed directory, -EPERM in the view's root, -EACCES, -EROFS; counts refusals. */
+/* Making an entry: 0, -ENOENT in a removed directory, -EPERM in the view's root, -EACCES, -EROFS;
+ * counts refusals. */
 int tn_check_new_name(TnNest *nest, uint32_t parent, const char *name);
 /* Taking an entry away or changing it: 0, -EPERM, -ENOENT (denied), -EROFS; counts. */
 int tn_check_old_name(TnNest *nest, uint32_t parent, const char *name);
@@ -102,7 +103,7 @@ typedef struct TnHold {
  * holds the tree lock for writing, and for the others, too.
  */
 int tn_hold_take(TnNest *nest, int dir, const char *name, const struct stat *st, uint32_t index,
-                 TnHold *ret);
+		 TnHold *ret);
 /* The name stays after all. */
 void tn_hold_undo(TnNest *nest, int dir, const char *name, uint32_t index, TnHold *hold);
 /* The name has gone; st is from before. */
@@ -116,7 +117,8 @@ int tn_hold_unnamed(TnNest *nest, uint32_t index, int fd);
 /* It has got its first name. */
 void tn_hold_adopted(TnNest *nest, uint32_t index);
 
-/* The kernel has let go of the node (a copy of its record): closes, deletes and refunds. No lock. */
+/* The kernel has let go of the node (a copy of its record): closes, deletes and refunds. No lock.
+ */
 void tn_hold_end(TnNest *nest, const TnNode *node);
 
 /* For tn_node_forget() and tn_node_remove_link(): collects what must be done after the lock. */

@@ -19,8 +19,8 @@
 
 typedef struct TnPin {
 	struct TnPin *next;
-	unsigned users;       /* attachments that registered it */
-	size_t made_from;     /* components from here on did not exist before; n: all did */
+	unsigned users;   /* attachments that registered it */
+	size_t made_from; /* components from here on did not exist before; n: all did */
 	TnMountPointKind kind;
 	TnSubtree subtree;
 	size_t n;

@@ -13,8 +13,8 @@ typedef struct Rule {
 	TnVerdict verdict;
 	bool built_in;
 	size_t n;
-	char *absolute;       /* "/tmp/a/b" */
-	char *storage;        /* the components, NUL-separated */
+	char *absolute; /* "/tmp/a/b" */
+	char *storage;  /* the components, NUL-separated */
 	const char **components;
 } Rule;
 
@@ -60,7 +60,8 @@ static const char *below_anchor(const char *folded, TnSubtree *ret)
 		size_t length = strlen(anchors[i].prefix);
 
 		/* "/tmp" itself, with or without the last slash, is no place below it. */
-		if (strncmp(folded, anchors[i].prefix, length - 1) == 0 && folded[length - 1] == '\0')
+		if (strncmp(folded, anchors[i].prefix, length - 1) == 0 &&
+		    folded[length - 1] == '\0')
 			return NULL;
 		if (strncmp(folded, anchors[i].prefix, length) == 0) {
 			*ret = anchors[i].subtree;
@@ -221,8 +222,8 @@ static bool prefix_matches(const Rule *rule, const char *const components[], siz
 	return true;
 }
 
-TnVerdict tn_policy_match(const TnPolicy *policy, TnSubtree subtree,
-                          const char *const components[], size_t n)
+TnVerdict tn_policy_match(const TnPolicy *policy, TnSubtree subtree, const char *const components[],
+			  size_t n)
 {
 	TnVerdict strictest = TN_ALLOWED;
 
@@ -246,14 +247,14 @@ bool tn_policy_has_read_only(const TnPolicy *policy)
 	return policy->has_read_only;
 }
 
-bool tn_policy_each_below(const TnPolicy *policy, TnSubtree subtree,
-                          const char *const components[], size_t n, TnPolicyBelow visit,
-                          void *data)
+bool tn_policy_each_below(const TnPolicy *policy, TnSubtree subtree, const char *const components[],
+			  size_t n, TnPolicyBelow visit, void *data)
 {
 	for (size_t i = 0; i < policy->n_rules; i++) {
 		const Rule *rule = &policy->rules[i];
 
-		if (rule->subtree == subtree && rule->n > n && prefix_matches(rule, components, n) &&
+		if (rule->subtree == subtree && rule->n > n &&
+		    prefix_matches(rule, components, n) &&
 		    visit(rule->components + n, rule->n - n, rule->verdict, data))
 			return true;
 	}

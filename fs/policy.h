@@ -32,8 +32,8 @@ typedef enum TnVerdict {
 	TN_DENIED = 2, /* the strictest of all matching rules counts */
 } TnVerdict;
 
-#define TN_RULES_MAX 1024          /* rules of one nest */
-#define TN_RULE_DEPTH_MAX 64       /* components of one pattern */
+#define TN_RULES_MAX 1024    /* rules of one nest */
+#define TN_RULE_DEPTH_MAX 64 /* components of one pattern */
 
 /* Holds the built-in rule: /tmp/claude is denied. NULL when out of memory. */
 TnPolicy *tn_policy_new(void);
@@ -47,8 +47,8 @@ void tn_policy_free(TnPolicy *policy); /* takes NULL */
 int tn_policy_add(TnPolicy *policy, const char *pattern, bool deny);
 
 /* The verdict for the place subtree/components[0]/.../components[n-1]. */
-TnVerdict tn_policy_match(const TnPolicy *policy, TnSubtree subtree,
-                          const char *const components[], size_t n);
+TnVerdict tn_policy_match(const TnPolicy *policy, TnSubtree subtree, const char *const components[],
+			  size_t n);
 
 /* Components that a caller must supply to tn_policy_match(): a deeper place needs no more. */
 size_t tn_policy_depth(const TnPolicy *policy);
@@ -62,9 +62,8 @@ bool tn_policy_has_read_only(const TnPolicy *policy);
  * does. Used when a directory is about to be renamed from or to the place.
  */
 typedef bool (*TnPolicyBelow)(const char *const *pattern, size_t n, TnVerdict verdict, void *data);
-bool tn_policy_each_below(const TnPolicy *policy, TnSubtree subtree,
-                          const char *const components[], size_t n, TnPolicyBelow visit,
-                          void *data);
+bool tn_policy_each_below(const TnPolicy *policy, TnSubtree subtree, const char *const components[],
+			  size_t n, TnPolicyBelow visit, void *data);
 
 /* True when name matches the one pattern component. */
 bool tn_policy_component_matches(const char *pattern, const char *name);

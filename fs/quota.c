@@ -78,7 +78,8 @@ uint64_t tn_quota_reserve_some(TnAccount *account, uint64_t bytes, TnReservation
 			*ret = (TnReservation){.account = account, .bytes = wish};
 			return wish;
 		}
-		/* Another thread may have spent or freed some since: ask again for what is left now. */
+		/* Another thread may have spent or freed some since: ask again for what is left
+		 * now. */
 		left = tn_quota_bytes_free(account) & ~(TN_PAGE_SIZE - 1);
 		wish = left < wish ? left : wish - TN_PAGE_SIZE;
 	}

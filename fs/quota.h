@@ -16,10 +16,10 @@
 #define TN_PAGE_SIZE 4096ULL
 
 typedef struct TnAccount {
-	_Atomic uint64_t bytes_used, bytes_limit;   /* limits: UINT64_MAX = none */
+	_Atomic uint64_t bytes_used, bytes_limit; /* limits: UINT64_MAX = none */
 	_Atomic uint64_t inodes_used, inodes_limit;
-	_Atomic uint64_t refusals;                  /* reservations answered ENOSPC */
-	_Atomic uint64_t underflows;                /* refunds past zero: a defect of ours */
+	_Atomic uint64_t refusals;   /* reservations answered ENOSPC */
+	_Atomic uint64_t underflows; /* refunds past zero: a defect of ours */
 } TnAccount;
 
 /* What one operation holds of the account until it is settled. */

@@ -32,7 +32,8 @@ static int add_rules(TnPolicy *policy, const char *const *patterns, size_t n, bo
 		if (r < 0) {
 			char shown[160];
 
-			snprintf(why, why_size, "%s rule: %s: %s (give a path below /tmp or /var/tmp)",
+			snprintf(why, why_size,
+				 "%s rule: %s: %s (give a path below /tmp or /var/tmp)",
 				 deny ? "deny" : "read-only",
 				 tn_log_escape(patterns[i], shown, sizeof(shown)),
 				 r == -E2BIG ? "too many rules" : "not a usable pattern");

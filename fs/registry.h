@@ -66,9 +66,9 @@ typedef struct TnNestInfo {
 	uint32_t attachments; /* running sandboxes */
 	uint64_t bytes_used, bytes_limit, inodes_used, inodes_limit;
 	uint64_t ttl, idle_ttl; /* seconds or TN_UNLIMITED */
-	const char *from;       /* directory it is named after, or NULL; valid as long as the nest */
+	const char *from; /* directory it is named after, or NULL; valid as long as the nest */
 	uint64_t denied_total, quota_hits_total, requests_total;
-	uint64_t nodes_cached;  /* inodes that the kernel holds a reference on */
+	uint64_t nodes_cached;            /* inodes that the kernel holds a reference on */
 	int64_t created_ns, last_used_ns; /* CLOCK_REALTIME */
 } TnNestInfo;
 
@@ -82,7 +82,7 @@ void tn_registry_free(TnRegistry *registry);
  * pattern; text says which), -ENOTSUP (store kind), -ENOSPC, or another -errno of the store.
  */
 int tn_registry_create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, char *why,
-                       size_t why_size);
+		       size_t why_size);
 
 /* A reference, or NULL. */
 TnNest *tn_registry_find(TnRegistry *registry, uid_t owner, const char *name);

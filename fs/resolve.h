@@ -10,7 +10,8 @@
 
 #include "nest-private.h"
 
-/* Where a node is addressed by *at() calls: dir.fd + name; name "" with AT_EMPTY_PATH: dir.fd itself. */
+/* Where a node is addressed by *at() calls: dir.fd + name; name "" with AT_EMPTY_PATH: dir.fd
+ * itself. */
 typedef struct TnPlace {
 	TnFd dir;
 	char name[NAME_MAX + 1];

@@ -89,8 +89,7 @@ static Channel *channel_enter(TnServe *serve, uint64_t key)
 	pthread_mutex_lock(&serve->lock);
 	if (index < serve->n_channels) {
 		channel = serve->channels[index];
-		if (!channel->used || channel->closing ||
-		    event_key(index, channel->serial) != key)
+		if (!channel->used || channel->closing || event_key(index, channel->serial) != key)
 			channel = NULL;
 	}
 	if (channel)
@@ -236,7 +235,7 @@ static bool drain(Thread *thread, Channel *channel)
 		slot->request_size = (uint64_t)n;
 		atomic_store(&slot->state, SLOT_READ);
 		slot->reply_size = tn_dispatch(channel->nest, &thread->identity, slot->request,
-		                               (size_t)n, slot->reply);
+					       (size_t)n, slot->reply);
 		atomic_store(&slot->state, SLOT_REPLIED);
 		if (slot->reply_size > 0)
 			send_reply(channel, slot);

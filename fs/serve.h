@@ -15,7 +15,8 @@ int tn_serve_new(TnServe **ret, unsigned n_threads);
 /* Stops and joins them. Every nest must have been removed. Takes NULL. */
 void tn_serve_free(TnServe *serve);
 
-/* Serves the nest's device from now on; holds a reference on nest until tn_serve_remove(). 0 or -errno. */
+/* Serves the nest's device from now on; holds a reference on nest until tn_serve_remove(). 0 or
+ * -errno. */
 int tn_serve_add(TnServe *serve, TnNest *nest, int device);
 /* Has a further thread look at the nest's device. From a serving thread that will wait for what
  * is in the queue: the edge for it may be the one that woke the caller. */

@@ -20,10 +20,10 @@
  * Not asked for: writeback cache (it moves ENOSPC from write(2) to nowhere), ATOMIC_O_TRUNC
  * (lost without OPEN), POSIX_LOCKS and FLOCK_LOCKS (the kernel's own locks do), splice.
  */
-#define WANTED                                                                                   \
-	(FUSE_ASYNC_READ | FUSE_BIG_WRITES | FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO |        \
-	 FUSE_ASYNC_DIO | FUSE_NO_OPEN_SUPPORT | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES |           \
-	 FUSE_CACHE_SYMLINKS | FUSE_NO_OPENDIR_SUPPORT | FUSE_EXPLICIT_INVAL_DATA |              \
+#define WANTED \
+	(FUSE_ASYNC_READ | FUSE_BIG_WRITES | FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO | \
+	 FUSE_ASYNC_DIO | FUSE_NO_OPEN_SUPPORT | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES | \
+	 FUSE_CACHE_SYMLINKS | FUSE_NO_OPENDIR_SUPPORT | FUSE_EXPLICIT_INVAL_DATA | \
 	 FUSE_HANDLE_KILLPRIV_V2 | FUSE_SETXATTR_EXT | FUSE_INIT_EXT)
 
 #define NEEDED (FUSE_NO_OPEN_SUPPORT | FUSE_HANDLE_KILLPRIV_V2 | FUSE_SETXATTR_EXT)
@@ -38,7 +38,8 @@ int tn_op_init(TnRequest *request)
 	struct fuse_init_out *out;
 
 	if (in->major != FUSE_KERNEL_VERSION || (in->flags & NEEDED) != NEEDED) {
-		tn_log(TN_LOG_ERROR, "init: kernel's FUSE %u.%u lacks what is needed (kernel 6.1 or later)",
+		tn_log(TN_LOG_ERROR,
+		       "init: kernel's FUSE %u.%u lacks what is needed (kernel 6.1 or later)",
 		       in->major, in->minor);
 		return -EPROTO;
 	}
@@ -79,7 +80,8 @@ int tn_op_statfs(TnRequest *request)
 
 	if (r < 0)
 		return r;
-	st = &((struct fuse_statfs_out *)tn_reply_alloc(request, sizeof(struct fuse_statfs_out)))->st;
+	st = &((struct fuse_statfs_out *)tn_reply_alloc(request, sizeof(struct fuse_statfs_out)))
+		      ->st;
 	st->bsize = st->frsize = TN_PAGE_SIZE;
 	st->namelen = 255;
 	if (bytes == TN_UNLIMITED) {

@@ -25,7 +25,7 @@ static int64_t pages_by_blocks(const struct stat *st)
  * yet: blocks smaller than a page can put two extents into one.
  */
 static uint64_t add_extent(const struct fiemap_extent *extent, uint64_t first, uint64_t end,
-                           uint64_t *next_uncounted)
+			   uint64_t *next_uncounted)
 {
 	uint64_t from = extent->fe_logical / TN_PAGE_SIZE;
 	uint64_t to = (extent->fe_logical + extent->fe_length + TN_PAGE_SIZE - 1) / TN_PAGE_SIZE;
@@ -55,7 +55,8 @@ static int64_t count_extents(int fd, uint64_t first, uint64_t end)
 
 		memset(&u.map, 0, sizeof(u.map));
 		u.map.fm_start = start;
-		u.map.fm_length = end == UINT64_MAX ? FIEMAP_MAX_OFFSET - start : end * TN_PAGE_SIZE - start;
+		u.map.fm_length =
+			end == UINT64_MAX ? FIEMAP_MAX_OFFSET - start : end * TN_PAGE_SIZE - start;
 		u.map.fm_extent_count = EXTENTS_PER_CALL;
 		if (ioctl(fd, FS_IOC_FIEMAP, &u.map) < 0)
 			return -errno;

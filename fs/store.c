@@ -72,10 +72,10 @@ static uint64_t spare(uint64_t limit, uint64_t extra)
 }
 
 int tn_store_open_memory(TnStore *ret, TnKeeperLink *keeper, uint64_t bytes, uint64_t inodes,
-                         uid_t uid, gid_t gid)
+			 uid_t uid, gid_t gid)
 {
 	TN_AUTOFD mount = tn_keeper_memory_new(keeper, spare(bytes, MEMORY_SPARE_BYTES),
-	                                       spare(inodes, MEMORY_SPARE_INODES));
+					       spare(inodes, MEMORY_SPARE_INODES));
 	TN_AUTOFD root = -1;
 	int r;
 
@@ -102,7 +102,7 @@ int tn_store_resize(const TnStore *store, TnKeeperLink *keeper, uint64_t bytes, 
 	if (store->mount < 0)
 		return 0;
 	return tn_keeper_memory_resize(keeper, store->mount, spare(bytes, MEMORY_SPARE_BYTES),
-	                               spare(inodes, MEMORY_SPARE_INODES));
+				       spare(inodes, MEMORY_SPARE_INODES));
 }
 
 int64_t tn_store_xattr_bytes(int fd)

@@ -65,7 +65,7 @@ int tn_store_open(TnStore *ret, TnStoreKind kind, int root, uid_t uid, gid_t gid
 
 /* A new memory store on a tmpfs that the keeper makes. 0 or -errno. */
 int tn_store_open_memory(TnStore *ret, TnKeeperLink *keeper, uint64_t bytes, uint64_t inodes,
-                         uid_t uid, gid_t gid);
+			 uid_t uid, gid_t gid);
 void tn_store_clear(TnStore *store);
 
 /* A changed limit reaches the store. 0 or -errno. */

@@ -18,7 +18,7 @@ int tn_open_beneath(int dir, const char *path, int flags, mode_t mode)
 		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
 		.mode = flags & (O_CREAT | __O_TMPFILE) ? mode : 0,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
-	                   RESOLVE_NO_XDEV,
+			   RESOLVE_NO_XDEV,
 	};
 	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
 
@@ -58,7 +58,7 @@ static int write_all(int fd, const char *data, size_t size)
 }
 
 int tn_replace_file(int dir, const char *name, const void *data, size_t size, mode_t mode,
-                    bool sync)
+		    bool sync)
 {
 	TN_AUTOFD fd = -1;
 	char temporary[64];

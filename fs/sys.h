@@ -27,7 +27,7 @@ int tn_open_dir_make(int dir, const char *path, mode_t mode);
  * the disk first when `sync`.
  */
 int tn_replace_file(int dir, const char *name, const void *data, size_t size, mode_t mode,
-                    bool sync);
+		    bool sync);
 
 /* Reads dir/name whole, at most max bytes, NUL-terminated; the caller frees. Bytes or -errno. */
 ssize_t tn_read_file(int dir, const char *name, size_t max, char **ret);

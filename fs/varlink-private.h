@@ -46,7 +46,7 @@ struct TnVarlinkConn {
 	GQueue output;                     /* of GBytes */
 	gsize output_bytes, output_offset; /* all that waits; how much of the first is sent */
 	TnVarlinkCall *call;               /* the one being answered; owned */
-	void (*sent)(void *data); /* once, when the reply has gone out */
+	void (*sent)(void *data);          /* once, when the reply has gone out */
 	void *sent_data;
 	/* Monotonic time by which the first message must have come, or a refusal be read. */
 	gint64 deadline;

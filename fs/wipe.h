@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 typedef struct TnWipe {
-	int trash;         /* borrowed */
-	uint64_t serial;   /* names for what is moved to the top */
-	uint64_t removed;  /* names so far */
-	uint64_t moved;    /* directories that went to the top */
-	uint64_t stuck;    /* entries that could not be removed (immutable, say): logged once each */
+	int trash;        /* borrowed */
+	uint64_t serial;  /* names for what is moved to the top */
+	uint64_t removed; /* names so far */
+	uint64_t moved;   /* directories that went to the top */
+	uint64_t stuck;   /* entries that could not be removed (immutable, say): logged once each */
 } TnWipe;
 
 /*

@@ -937,8 +937,8 @@ static void test_scratch_sync(void **state)
 	struct fuse_fsync_in in = {.fsync_flags = 0};
 	static const uint32_t unanswered[] = {FUSE_OPEN,   FUSE_OPENDIR, FUSE_CREATE, FUSE_FLUSH,
 					      FUSE_ACCESS, FUSE_GETLK,   FUSE_SETLK,  FUSE_SETLKW,
-					      FUSE_BMAP,   FUSE_IOCTL,   FUSE_POLL,
-					      63,          100,          4096};
+					      FUSE_BMAP,   FUSE_IOCTL,   FUSE_POLL,   63,
+					      100,         4096};
 
 	assert_int_equal(
 		tn_wire_call(w, FUSE_FSYNC, make_file(w, w->tmp, "f"), &in, sizeof(in), NULL, 0),
