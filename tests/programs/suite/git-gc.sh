@@ -24,7 +24,7 @@ git bundle create -q ../bundle --all
 git clone -q ../bundle ../clone
 equal commits "$(git -C ../clone rev-list --count HEAD)" 15
 git archive --format=tar HEAD | tar -t | grep -qx d0/f5
-git clone -q --shared . ../shared
+git clone -q --shared . ../borrower
 git clone -q --local . ../local
 git -C ../local repack -q -a -d
 equal 'the clones agree' "$(git -C ../local rev-parse HEAD)" "$(git rev-parse HEAD)"
