@@ -19,31 +19,40 @@ if [ -n "${TT_LONG:-}" ]; then
 	STORES='dir memory'
 fi
 
-header() { # FILE WORD: the rest of that line
-	sed -n "2,9s/^# $2:\{0,1\} *//p" "$1"
-}
+declare -A FILE=() NEEDS=() RUN_LIMIT=()
 
-# In place of the frame's: the cases are the files. Dashes of a file's name become `_`.
-cases() {
-	local file name
+# Reads the top of every script; without a process for each, as every case does it.
+read_suite() {
+	local file name line
 	for file in "$SUITE"/*.sh; do
-		[ -n "${TT_LONG:-}" ] || ! grep -qx '# long' "$file" || continue
-		name=$(basename "$file" .sh)
+		name=${file##*/}
+		name=${name%.sh}
 		name=${name//-/_}
-		[ "${TT_CASE_ROLE[$name]:-${TT_ROLE:-}}" = "${TT_ROLE:-}" ] || continue
+		FILE[$name]=$file NEEDS[$name]='' RUN_LIMIT[$name]=60
+		while read -r line; do
+			case $line in
+			'# needs: '*) NEEDS[$name]=${line#*: } ;;
+			'# long') long "$name" ;;
+			'# only: '*) only "${line#*: }" "$name" ;;
+			'# limit: '*) RUN_LIMIT[$name]=${line#*: } ;;
+			'. '*) break ;;
+			esac
+		done <"$file"
+		limit "$name" $(((RUN_LIMIT[$name] + 5) * 3)) # all runs of the case
+		eval "case_$name() { program $name; }"
+	done
+}
+read_suite
+
+# In place of the frame's: the cases are the files, their dashes written `_`.
+cases() {
+	local name
+	for name in $(printf '%s\n' "${!FILE[@]}" | sort); do
+		[ -z "${TT_LONG_CASES[$name]:-}" ] || [ -n "${TT_LONG:-}" ] || continue
+		[ "${TT_CASE_ROLE[$name]:-$TT_ROLE}" = "$TT_ROLE" ] || continue
 		echo "$name"
 	done
 }
-
-for file in "$SUITE"/*.sh; do
-	name=$(basename "$file" .sh)
-	run_limit=$(header "$file" limit)
-	# all runs of the case, and what starting and checking take
-	limit "${name//-/_}" $(((${run_limit:-60} + 5) * 3))
-	role=$(header "$file" only)
-	[ -z "$role" ] || only "${role%% *}" "${name//-/_}"
-	eval "case_${name//-/_}() { program '$name' '${run_limit:-60}'; }"
-done
 
 # The same sandbox as that of `tmpnest run`, with a tmpfs where the nest would be.
 on_tmpfs() {
@@ -70,15 +79,15 @@ proves() { # LABEL LIMIT FILE WHERE...
 	return "$status"
 }
 
-program() { # NAME LIMIT
-	local file=$SUITE/$1.sh need kind word package store
-	for need in $(header "$file" needs); do
-		IFS=: read -r kind word package <<<"$need"
+program() { # NAME
+	local file=${FILE[$1]} limit=${RUN_LIMIT[$1]} need word package store
+	for need in ${NEEDS[$1]}; do
+		IFS=: read -r _ word package <<<"$need"
 		PATH=$PATH:/usr/sbin:/sbin need "$word" "$package"
 	done
-	proves 'native tmpfs' "$2" "$file" on_tmpfs || fail "$1 is no valid case: it fails on a native tmpfs"
+	proves 'native tmpfs' "$limit" "$file" on_tmpfs || fail "$1 is no valid case: it fails on a native tmpfs"
 	for store in $STORES; do
-		proves "a nest, store $store" "$2" "$file" in_nest "$store" || fail "$1 fails in a nest, store $store"
+		proves "a nest, store $store" "$limit" "$file" in_nest "$store" || fail "$1 fails in a nest, store $store"
 	done
 	no_nests || eventually 5 no_nests
 }

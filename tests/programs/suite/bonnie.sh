@@ -8,6 +8,6 @@
 export PATH=$PATH:/usr/sbin
 as_root=()
 [ "$(id -u)" -ne 0 ] || as_root=(-u root)
-bonnie++ -d /tmp -s 16M -r 8 -n 1:2000:10:4 -q "${as_root[@]}" >out 2>log || { cat log; fail bonnie; }
+bonnie++ -f -d /tmp -s 16M -r 8 -n 1:2000:10:4 -q "${as_root[@]}" >out 2>log || { cat log; fail bonnie; }
 [ -s out ]
 [ -z "$(ls -d Bonnie* 2>/dev/null)" ]

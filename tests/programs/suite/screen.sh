@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:screen:screen
-# only: user (without capabilities root cannot give its terminal a group)
+# only: user
 . "${0%/*}/lib"
 
+# Not as root: without capabilities it cannot give its terminal to the group tty, on a tmpfs either.
 export SCREENDIR=/tmp/screens TERM=vt100
 mkdir -m 700 screens
 screen -dmS work sh -c 'echo typed; cat'
