@@ -49,7 +49,7 @@ cases() {
 	local name
 	for name in $(printf '%s\n' "${!FILE[@]}" | sort); do
 		[ -z "${TT_LONG_CASES[$name]:-}" ] || [ -n "${TT_LONG:-}" ] || continue
-		[ "${TT_CASE_ROLE[$name]:-$TT_ROLE}" = "$TT_ROLE" ] || continue
+		[ "${TT_CASE_ROLE[$name]:-${TT_ROLE:-}}" = "${TT_ROLE:-}" ] || continue
 		echo "$name"
 	done
 }
