@@ -22,7 +22,7 @@ CACHE=${TMPNEST_TEST_CACHE:-$ROOT/.cache/tests}
 
 TEST_NEEDS=(
 	command:python3:python3 command:strace:strace command:git:git command:setpriv:util-linux
-	command:timeout:coreutils command:nsenter:util-linux command:find:findutils
+	command:timeout:coreutils command:nsenter:util-linux command:find:findutils command:pgrep:procps
 	command:pkg-config:pkg-config
 )
 PROGRAM_NEEDS=(
