@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 
 /* Opens the node for fgetxattr() and its kin: these refuse O_PATH descriptors. */
@@ -113,6 +114,18 @@ static uint64_t present_bytes(int fd, const char *name)
 	return value < 0 ? 0 : (uint64_t)value + strlen(name);
 }
 
+/* ext4 leaves ctime where it is when an attribute is set to the value that it has. */
+static void touch_ctime(int fd)
+{
+	struct timespec times[2] = {{0}, {.tv_nsec = UTIME_OMIT}};
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return;
+	times[0] = st.st_atim;
+	(void)futimens(fd, times);
+}
+
 static int set(TnRequest *request, int fd, const void *value, size_t size, int flags)
 {
 	TN_RESERVATION reservation = {0};
@@ -126,6 +139,8 @@ static int set(TnRequest *request, int fd, const void *value, size_t size, int f
 	if (fsetxattr(fd, request->name, value, size, flags) < 0)
 		return -errno;
 	tn_quota_settle(&reservation, more, 0);
+	if (before == after)
+		touch_ctime(fd);
 	if (before > after)
 		tn_nest_refund(nest, before - after, 0);
 	atomic_fetch_add(&nest->arena.header->xattr_bytes, after - before);

@@ -176,6 +176,12 @@ static void ctime(void)
 	check(tc_same_time(before.st_mtim, tc_stat("f").st_mtim));
 	before = tc_stat("f");
 	tc_tick();
+	ok(setxattr("f", "user.a", "1", 1, 0)); /* also by the value that it had */
+	check(tc_before(before.st_ctim, tc_stat("f").st_ctim));
+	check(tc_same_time(before.st_mtim, tc_stat("f").st_mtim));
+	check(tc_same_time(before.st_atim, tc_stat("f").st_atim));
+	before = tc_stat("f");
+	tc_tick();
 	ok(removexattr("f", "user.a"));
 	check(tc_before(before.st_ctim, tc_stat("f").st_ctim));
 }
