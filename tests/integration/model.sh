@@ -12,6 +12,7 @@ SHARE=25 # seconds for each store
 model() { # STORE ARGUMENT...
 	capture "$TT_TESTS/model/run.sh" --store "$@"
 	equal 'status' "$status" 0
+	out=$(tail -1 <<<"$out")
 	differ 'seeds' "${out%% *}" 0
 }
 
@@ -20,18 +21,18 @@ fresh_seed() { echo $((1000 + $(date +%s) % 1000000)); }
 
 # Seeds that once found something.
 case_known_seeds_on_a_dir_store() { model dir --first 5 1 2000 && model dir --first 61446 1 2000; }
-case_known_seeds_on_a_memory_store() { model memory --first 6 2 2000; }
+case_known_seeds_on_a_memory_store() { model memory --jobs 2 --first 6 2 2000; }
 
 # A run of every commit must not fail by chance for what that commit did not touch.
 long new_seeds_on_a_dir_store new_seeds_on_a_memory_store
-case_new_seeds_on_a_dir_store() { model dir --first "$(fresh_seed)" --seconds $SHARE 1000 2000; }
-case_new_seeds_on_a_memory_store() { model memory --first "$(fresh_seed)" --seconds $SHARE 1000 2000; }
+case_new_seeds_on_a_dir_store() { model dir --first "$(fresh_seed)" --jobs 2 --seconds $SHARE 1000 2000; }
+case_new_seeds_on_a_memory_store() { model memory --first "$(fresh_seed)" --jobs 2 --seconds $SHARE 1000 2000; }
 
 long five_hundred_seeds_on_a_dir_store five_hundred_seeds_on_a_memory_store
 limit five_hundred_seeds_on_a_dir_store 7200
 limit five_hundred_seeds_on_a_memory_store 7200
-case_five_hundred_seeds_on_a_dir_store() { model dir 500 2000; }
-case_five_hundred_seeds_on_a_memory_store() { model memory 500 2000; }
+case_five_hundred_seeds_on_a_dir_store() { model dir --jobs 4 500 2000; }
+case_five_hundred_seeds_on_a_memory_store() { model memory --jobs 4 500 2000; }
 
 # The comparison itself finds differences: the two sides have limits that differ by more.
 case_a_difference_is_found() {

@@ -103,20 +103,19 @@ static uint32_t moved(const struct timespec before[4], const struct timespec aft
 
 static void run_both(MdWorker *worker, const MdOperation *op, MdOutcome outcomes[MD_SIDES])
 {
-	for (int side = 0; side < MD_SIDES; side++) {
-		struct timespec before[4], after[4];
+	struct timespec before[MD_SIDES][4], after[4];
 
-		if (op->tick) {
-			take_stamps(worker, op, side, before);
-			tick();
-		}
+	for (int side = 0; op->tick && side < MD_SIDES; side++)
+		take_stamps(worker, op, side, before[side]);
+	if (op->tick)
+		tick();
+	for (int side = 0; side < MD_SIDES; side++) {
 		md_operation_run(worker, op, side, &outcomes[side]);
-		if (op->tick) {
-			take_stamps(worker, op, side, after);
-			/* A write that failed for want of space may or may not have moved them. */
-			if (outcomes[side].result >= 0)
-				outcomes[side].moved = moved(before, after);
-		}
+		/* A write that failed for want of space may or may not have moved them. */
+		if (!op->tick || outcomes[side].result < 0)
+			continue;
+		take_stamps(worker, op, side, after);
+		outcomes[side].moved = moved(before[side], after);
 	}
 }
 
