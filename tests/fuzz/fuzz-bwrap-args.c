@@ -189,6 +189,27 @@ static void check_masks(TnSplice *splice)
 	free(masks);
 }
 
+static void check_writable_dirs(const TnSplice *splice)
+{
+	for (size_t i = 0; i < splice->line->n_ops; i++) {
+		const char *dir = tn_splice_writable_dir(splice, i);
+
+		PROMISE(!dir || dir[0] == '/');
+	}
+}
+
+static void check_concerns(const TnBwrapSummary *summary, unsigned uid)
+{
+	TnBwrapConcern concerns[TN_BWRAP_CONCERNS_MAX];
+	size_t n = tn_bwrap_concerns(summary, uid, concerns);
+
+	PROMISE(n <= TN_BWRAP_CONCERNS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		PROMISE(tn_bwrap_concern_text(concerns[i])[0]);
+		PROMISE(uid != 0 || !tn_bwrap_concern_refuses(concerns[i]));
+	}
+}
+
 static void splice_line(const TnBwrapLine *line, Input *input, uint32_t seed)
 {
 	static const char *const covered[] = {RUNTIME, "/var/lib/nest", NULL};
@@ -216,6 +237,7 @@ static void splice_line(const TnBwrapLine *line, Input *input, uint32_t seed)
 
 	if (r == 0) {
 		check_masks(&splice);
+		check_writable_dirs(&splice);
 		states = calloc(splice.n_points + 1, sizeof(*states));
 		PROMISE(states);
 		for (size_t i = 0; i < splice.n_points; i++) {
@@ -246,12 +268,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r = tn_bwrap_parse(&line, input.argv, input.argc, load, &input, why);
 	PROMISE(r >= 0 || (why[0] && strlen(why) < sizeof(why)));
 	if (r == 0) {
-		TnBwrapConcern concerns[TN_BWRAP_CONCERNS_MAX];
 		char *block;
 		size_t block_size;
 
 		PROMISE(line.n_command > 0);
-		PROMISE(tn_bwrap_concerns(&line.summary, 1000, concerns) <= TN_BWRAP_CONCERNS_MAX);
+		check_concerns(&line.summary, 0);
+		check_concerns(&line.summary, 1000);
 		tn_bwrap_is_probe(&line);
 		splice_line(&line, &input, hash((const char *)input.bytes));
 		PROMISE(tn_splice_emit_plain(&line, &block, &block_size) == 0);
