@@ -189,6 +189,7 @@ size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, s
 		.identity = identity,
 	};
 	const Row *row = &unknown;
+	uint64_t refusals;
 	int r;
 
 	if (size < sizeof(*in))
@@ -199,7 +200,10 @@ size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, s
 	if (in->opcode < TN_OPCODES)
 		atomic_fetch_add_explicit(&nest->arena.header->requests[in->opcode], 1,
 					  memory_order_relaxed);
+	refusals = atomic_load_explicit(&nest->account->refusals, memory_order_relaxed);
 	r = in->len == size ? serve(&request, row) : -EINVAL;
+	if (r == -ENOSPC || r == -EDQUOT)
+		r = tn_nest_store_answer(nest, r, refusals);
 	if (r == TN_NO_REPLY || row->silent)
 		return 0;
 	if (r < 0)

@@ -19,6 +19,7 @@
 #include "pins.h"
 #include "policy.h"
 #include "quota.h"
+#include "space.h"
 #include "store.h"
 
 #include <pthread.h>
@@ -55,6 +56,7 @@ struct TnNest {
 	TnKeeperLink *keeper;    /* borrowed from the registry, which outlives the nest */
 	TnServe *serve;          /* likewise */
 	TnFdCache *dirs, *files; /* likewise; shared by all nests */
+	TnSpace *space;          /* likewise; NULL: not on the store's disk */
 	int home;                /* nests/<id> in the daemon's store: holds the description */
 	TnStore store;
 	TnPolicy *policy;
@@ -63,7 +65,8 @@ struct TnNest {
 
 	pthread_mutex_t life;
 	int device; /* /dev/fuse of the live superblock, or -1 */
-	bool evicting, frozen, detached;
+	bool evicting, detached;
+	_Atomic bool frozen; /* changes are refused; see nest-freeze.c */
 	bool attached_once;
 	TnLiveAttachment *attachments;
 	uint32_t n_attachments;
@@ -79,6 +82,10 @@ struct TnNest {
 	pthread_mutex_t refund_lock;
 	pthread_cond_t refunded;
 	unsigned refund_waiters;
+
+	/* Refused because the disk of the store was full, not the nest (nest-space.c). */
+	_Atomic uint64_t store_full;
+	_Atomic int64_t store_full_said; /* CLOCK_MONOTONIC */
 
 	TnRegistry *registry;   /* borrowed; told when a superblock ends */
 	_Atomic uint64_t ended; /* generation whose device said ENODEV to a serving thread, or 0 */
@@ -101,6 +108,7 @@ typedef struct TnNestParts {
 	int64_t created_ns;
 	TnFrom from;
 	TnFdCache *dirs, *files;
+	TnSpace *space; /* borrowed, or NULL */
 	int home;
 	TnStore store;
 	TnPolicy *policy;
@@ -144,3 +152,18 @@ static inline pthread_mutex_t *tn_nest_node_lock(TnNest *nest, uint32_t index)
 int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *ret);
 uint64_t tn_nest_reserve_some(TnNest *nest, uint64_t bytes, TnReservation *ret);
 void tn_nest_refund(TnNest *nest, uint64_t bytes, uint64_t inodes);
+
+/* --- nest-space.c: the disk below ------------------------------------------------------------ */
+
+/*
+ * Room on the store's disk for what the account has granted. 0, or -ENOSPC: the reservation is
+ * given back, the refusal counted and logged.
+ */
+int tn_nest_take_space(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *reservation);
+
+/*
+ * The answer to an operation that the store refused with r: a full disk is counted and logged
+ * here and is ENOSPC to the sandbox. `refusals` is what the account counted before the operation:
+ * if that has grown, the quota it was.
+ */
+int tn_nest_store_answer(TnNest *nest, int r, uint64_t refusals);

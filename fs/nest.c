@@ -80,6 +80,7 @@ static void take_parts(TnNest *nest, const TnNestParts *parts)
 	nest->serve = parts->config->serve;
 	nest->dirs = parts->dirs;
 	nest->files = parts->files;
+	nest->space = parts->space;
 	nest->device = -1;
 	nest->from.fd = -1;
 	nest->home = -1;
@@ -377,12 +378,16 @@ int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation
 		atomic_fetch_sub(&nest->account->refusals, 1); /* only the last one is one */
 		r = tn_quota_reserve(nest->account, bytes, inodes, ret);
 	}
+	if (r == 0)
+		r = tn_nest_take_space(nest, bytes, inodes, ret);
 	return r;
 }
 
 uint64_t tn_nest_reserve_some(TnNest *nest, uint64_t bytes, TnReservation *ret)
 {
-	return tn_quota_reserve_some(nest->account, bytes, ret);
+	uint64_t got = tn_quota_reserve_some(nest->account, bytes, ret);
+
+	return got > 0 && tn_nest_take_space(nest, got, 0, ret) < 0 ? 0 : got;
 }
 
 void tn_nest_refund(TnNest *nest, uint64_t bytes, uint64_t inodes)
@@ -446,6 +451,7 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 	ret->inodes_limit = atomic_load(&account->inodes_limit);
 	ret->denied_total = atomic_load(&header->denied);
 	ret->quota_hits_total = atomic_load(&account->refusals);
+	ret->store_full_total = atomic_load(&nest->store_full);
 	ret->requests_total = count_requests(header);
 	ret->last_used_ns = atomic_load(&header->last_used_ns);
 	pthread_mutex_lock(&nest->table_lock);

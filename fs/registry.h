@@ -68,6 +68,7 @@ typedef struct TnNestInfo {
 	uint64_t ttl, idle_ttl; /* seconds or TN_UNLIMITED */
 	const char *from; /* directory it is named after, or NULL; valid as long as the nest */
 	uint64_t denied_total, quota_hits_total, requests_total;
+	uint64_t store_full_total; /* refused for want of room on the store's disk */
 	uint64_t nodes_cached;            /* inodes that the kernel holds a reference on */
 	int64_t created_ns, last_used_ns; /* CLOCK_REALTIME */
 } TnNestInfo;

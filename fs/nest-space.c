@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A nest and the disk that its store lies on: full is not the same as the quota's end. */
+#include "nest-private.h"
+
+#include "log.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define SAY_AGAIN_NS INT64_C(10000000000)
+#define LAST_BYTES (UINT64_C(1) * 1024 * 1024) /* a disk that has less than that is full */
+
+static void note_full(TnNest *nest, const char *why)
+{
+	int64_t now = tn_monotonic(), said = atomic_load(&nest->store_full_said);
+	uint64_t total = atomic_fetch_add(&nest->store_full, 1) + 1;
+
+	if (said && now - said < SAY_AGAIN_NS)
+		return;
+	if (atomic_compare_exchange_strong(&nest->store_full_said, &said, now))
+		tn_log(TN_LOG_WARNING,
+		       "store: nest %s of uid %u: %s; %" PRIu64
+		       " refusals so far (not the nest's quota: evict nests, or enlarge the disk "
+		       "or the limits of [store] in tmpnest.conf)",
+		       nest->name, (unsigned)nest->uid, why, total);
+}
+
+int tn_nest_take_space(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *reservation)
+{
+	if (!nest->space || tn_space_take(nest->space, bytes, inodes) == 0)
+		return 0;
+	tn_reservation_clear(reservation);
+	note_full(nest, "no room left by the reserve or the limits of the store");
+	return -ENOSPC;
+}
+
+/* Stores say ENOSPC of an attribute that is too large for them as well. */
+static bool is_full(const TnSpace *space)
+{
+	TnDisk disk;
+
+	return tn_space_disk(space, &disk) < 0 || disk.bytes_free < LAST_BYTES ||
+	       disk.inodes_free == 0;
+}
+
+int tn_nest_store_answer(TnNest *nest, int r, uint64_t refusals)
+{
+	if (r == -EDQUOT)
+		note_full(nest, "the disk quota of the daemon's user is used up");
+	else if (atomic_load(&nest->account->refusals) == refusals && nest->space &&
+		 is_full(nest->space))
+		note_full(nest, "its disk is full");
+	return -ENOSPC;
+}
