@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -335,35 +336,57 @@ void tn_nest_detach(TnNest *nest, uint64_t attachment_id)
 
 /* --- the account ------------------------------------------------------------------------------ */
 
-#define REFUND_WAIT_NS 10000000L /* how long a FORGET may take to be read from the queue */
+#define REFUND_WAIT_NS 10000000L /* how long a FORGET that was read may take */
+#define REFUND_WAITS_MOST 100    /* so often in a row while the queue is not empty */
 
-/*
- * Waits for a refund, when one may be under way: a deleted file is given back at its
- * FORGET, which the kernel has queued before the next request but which another thread may
- * still be about to read. One waiter at a time, so that a thread is left to serve it.
- */
-static bool await_refund(TnNest *nest)
+static bool is_queue_empty(const TnNest *nest)
+{
+	struct pollfd device = {.fd = nest->device, .events = POLLIN};
+
+	return poll(&device, 1, 0) <= 0;
+}
+
+/* One wait, the nest's refund_lock held. True when there was a refund. */
+static bool wait_for_refund(TnNest *nest)
 {
 	struct timespec until;
-	bool refunded = false;
 
-	if (atomic_load(&nest->arena.header->orphans) == 0)
-		return false;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += REFUND_WAIT_NS;
 	if (until.tv_nsec >= 1000000000L) {
 		until.tv_nsec -= 1000000000L;
 		until.tv_sec++;
 	}
+	return pthread_cond_timedwait(&nest->refunded, &nest->refund_lock, &until) == 0;
+}
+
+/*
+ * Waits for a refund, when one may be under way: a deleted file is given back at its
+ * FORGET, which the kernel has queued before the next request but which another thread may
+ * still be about to read. Fewer may wait than there are threads, so that one is left to serve
+ * it; on a busy machine that one may have to wait for a processor first.
+ */
+static bool await_refund(TnNest *nest)
+{
+	bool refunded = false;
+
+	if (atomic_load(&nest->arena.header->orphans) == 0)
+		return false;
+	if (nest->serve && !tn_serve_begin_wait(nest->serve, nest))
+		return false;
 	pthread_mutex_lock(&nest->refund_lock);
-	if (nest->refund_waiters == 0) {
-		nest->refund_waiters++;
-		if (nest->serve)
-			tn_serve_wake(nest->serve, nest);
-		refunded = pthread_cond_timedwait(&nest->refunded, &nest->refund_lock, &until) == 0;
-		nest->refund_waiters--;
+	nest->refund_waiters++;
+	for (int i = 0; i < REFUND_WAITS_MOST && !refunded; i++) {
+		bool last = is_queue_empty(nest);
+
+		refunded = wait_for_refund(nest);
+		if (last)
+			break;
 	}
+	nest->refund_waiters--;
 	pthread_mutex_unlock(&nest->refund_lock);
+	if (nest->serve)
+		tn_serve_end_wait(nest->serve);
 	return refunded;
 }
 
@@ -395,7 +418,7 @@ void tn_nest_refund(TnNest *nest, uint64_t bytes, uint64_t inodes)
 	tn_quota_refund(nest->account, bytes, inodes);
 	pthread_mutex_lock(&nest->refund_lock);
 	if (nest->refund_waiters > 0)
-		pthread_cond_signal(&nest->refunded);
+		pthread_cond_broadcast(&nest->refunded);
 	pthread_mutex_unlock(&nest->refund_lock);
 }
 

@@ -58,7 +58,8 @@ typedef struct Thread {
 struct TnServe {
 	int epoll, stop; /* stop: an eventfd that wakes every thread, once */
 	unsigned n_threads;
-	Thread threads[THREADS_MOST];
+	_Atomic unsigned n_waiting; /* threads that wait for another one */
+	Thread threads[THREADS_MOST + 1];
 	int slots_fd;
 	Slot *slots;
 
@@ -158,7 +159,7 @@ int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 	return r;
 }
 
-void tn_serve_wake(TnServe *serve, const TnNest *nest)
+static void wake(TnServe *serve, const TnNest *nest)
 {
 	pthread_mutex_lock(&serve->lock);
 	for (uint32_t i = 0; i < serve->n_channels; i++) {
@@ -173,6 +174,21 @@ void tn_serve_wake(TnServe *serve, const TnNest *nest)
 			epoll_ctl(serve->epoll, EPOLL_CTL_MOD, channel->device, &event);
 	}
 	pthread_mutex_unlock(&serve->lock);
+}
+
+bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest)
+{
+	if (atomic_fetch_add(&serve->n_waiting, 1) + 1 >= serve->n_threads) {
+		atomic_fetch_sub(&serve->n_waiting, 1);
+		return false;
+	}
+	wake(serve, nest);
+	return true;
+}
+
+void tn_serve_end_wait(TnServe *serve)
+{
+	atomic_fetch_sub(&serve->n_waiting, 1);
 }
 
 void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
@@ -306,7 +322,7 @@ static unsigned choose_threads(unsigned wanted)
 
 	if (wanted == 0)
 		wanted = processors > 2 ? (unsigned)processors : 2;
-	return wanted < THREADS_MOST ? wanted : THREADS_MOST;
+	return (wanted < THREADS_MOST ? wanted : THREADS_MOST) + 1;
 }
 
 static int start_threads(TnServe *serve)

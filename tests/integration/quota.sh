@@ -127,6 +127,26 @@ case_another_nest_is_unharmed_by_a_full_one() {
 	tmpnest evict full
 }
 
+# What a close gives back is there for the very next write, also while other nests are full.
+case_a_close_makes_room_at_once_in_many_nests_at_a_time() {
+	cat >fill.py <<-'END'
+		import os
+		data = b"x" * (1 << 20)
+		for i in range(150):
+		    fd = os.open("/tmp/f", os.O_WRONLY | os.O_CREAT)
+		    os.unlink("/tmp/f")
+		    n = os.write(fd, data)
+		    assert n == len(data), "round %d: %d" % (i, n)
+		    os.close(fd)
+	END
+	local i pids=()
+	for i in 1 2 3 4 5; do
+		tmpnest run --quota 1M -- "$TT_PYTHON" fill.py &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do wait "$i" || fail 'no room'; done
+}
+
 case_the_same_limits_on_a_memory_store() {
 	runs 0 tmpnest run --store memory --quota 8M --inodes 10 -- sh -c '
 		dd if=/dev/zero of=/tmp/big bs=1M 2>/dev/null; stat -c %s /tmp/big
