@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -204,7 +206,12 @@ static int64_t do_chown(Context *c)
 	/* A plain user's namespace has his own ids alone, and both sides say EINVAL for others. */
 	uid_t uid = uids[c->op->flags % 4];
 	gid_t gid = gids[c->op->flags / 4 % 4];
+	struct stat st;
 
+	/* Then a view clears set-id bits also for who is not the owner; the docs say so. */
+	if (uid == (uid_t)-1 && gid == (gid_t)-1 && stat(c->op->path, &st) == 0 &&
+	    (st.st_mode & (S_ISUID | S_ISGID)))
+		return 0;
 	return c->op->flags & 16 ? lchown(c->op->path, uid, gid) : chown(c->op->path, uid, gid);
 }
 
@@ -481,9 +488,88 @@ static int64_t do_flock(Context *c)
 	return flock(slot_fd(c), kinds[c->op->flags % 3] | LOCK_NB);
 }
 
+static int64_t do_lock(Context *c)
+{
+	struct flock lock = {
+		.l_type = (short)(c->op->flags % 3), /* F_RDLCK, F_WRLCK, F_UNLCK */
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)(c->op->offset % 8),
+		.l_len = (off_t)(c->op->size % 4),
+	};
+
+	return fcntl(slot_fd(c), c->op->flags & 64 ? F_OFD_SETLK : F_SETLK, &lock);
+}
+
+static int64_t do_fchown(Context *c)
+{
+	static const gid_t gids[] = {0, 2345, 2346};
+
+	return fchown(slot_fd(c), (uid_t)-1, gids[c->op->flags % 3]);
+}
+
+/* Also of a file that has no name any more. */
+static int64_t do_reopen(Context *c)
+{
+	static const int flags[] = {O_RDONLY, O_RDWR, O_WRONLY | O_APPEND, O_RDWR | O_TRUNC};
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", slot_fd(c));
+	fd = open(path, flags[c->op->flags % 4] | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	keep_in_slot(c, fd);
+	return 0;
+}
+
+static int64_t do_send(Context *c)
+{
+	off_t at = (off_t)(c->op->offset % MOST_SIZE);
+	int to = c->worker->slots[c->op->slot2][c->side];
+
+	if (lseek(to, (off_t)(c->op->size % MOST_SIZE), SEEK_SET) < 0)
+		return -1;
+	return sendfile(to, slot_fd(c), &at, c->op->mode * 8);
+}
+
+static int64_t do_write_flags(Context *c)
+{
+	static const int flags[] = {RWF_APPEND, RWF_APPEND, RWF_DSYNC, RWF_SYNC};
+	size_t size = c->op->size % 5000;
+	struct iovec parts[2] = {{pattern(c->op->offset, size), size / 3}, {0}};
+
+	parts[1].iov_base = (char *)parts[0].iov_base + parts[0].iov_len;
+	parts[1].iov_len = size - parts[0].iov_len;
+	return pwritev2(slot_fd(c), parts, 2, (off_t)(c->op->offset % MOST_SIZE),
+			flags[c->op->flags % 4]);
+}
+
+/* A hole by way of a mapping. */
+static int64_t do_remove_pages(Context *c)
+{
+	struct stat st;
+	size_t size, at;
+	char *map;
+	int64_t r;
+
+	if (fstat(slot_fd(c), &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < (off_t)PAGE ||
+	    (st.st_mode & (S_ISUID | S_ISGID)))
+		return 0;
+	size = (size_t)st.st_size / PAGE * PAGE;
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, slot_fd(c), 0);
+	if (map == MAP_FAILED)
+		return -1;
+	at = c->op->offset % size / PAGE * PAGE;
+	r = madvise(map + at, c->op->size % (size - at), MADV_REMOVE) < 0 ? -errno : 0;
+	munmap(map, size);
+	errno = (int)-r;
+	return r < 0 ? -1 : 0;
+}
+
 /*
  * Stores through a shared mapping, in the file's present size. With little space left a
- * tmpfs sends SIGBUS for a hole and a view tells msync: not compared.
+ * tmpfs sends SIGBUS for a hole and a view tells msync: not compared. (The tmpfs is asked for
+ * both: a view shows what a close gave back a little later.)
  */
 static int64_t do_map(Context *c)
 {
@@ -499,7 +585,7 @@ static int64_t do_map(Context *c)
 	/* Written back by a plain user's daemon, whose writes take these bits. */
 	if (st.st_mode & (S_ISUID | S_ISGID))
 		return 0;
-	if (fstatvfs(fd, &space) < 0 || space.f_bfree < 40)
+	if (fstatvfs(c->worker->cwd[MD_SIDES - 1], &space) < 0 || space.f_bfree < 40)
 		return 0;
 	at = c->op->offset % (uint64_t)(st.st_size - 1);
 	if (size > (uint64_t)st.st_size - at)
@@ -569,6 +655,12 @@ static const struct {
 	{"flock", do_flock, 2},
 	{"map", do_map, 4},
 	{"statfs", do_statfs, 1},
+	{"lock", do_lock, 2},
+	{"fchown", do_fchown, 1},
+	{"reopen", do_reopen, 2},
+	{"send", do_send, 2},
+	{"write-flags", do_write_flags, 2},
+	{"remove-pages", do_remove_pages, 2},
 };
 
 uint32_t md_kinds(void)

@@ -54,6 +54,7 @@ static int work(unsigned number, uint64_t seed, time_t end, int root)
 	memset(&worker, -1, sizeof(worker));
 	worker.root[0] = root;
 	worker.cwd[0] = dup(root);
+	worker.cwd[1] = worker.cwd[0]; /* it is asked for free space */
 	signal(SIGBUS, bus);
 	while (time(NULL) < end) {
 		MdOutcome outcome;
