@@ -7,7 +7,7 @@
 extern const TcCase tc_names[], tc_directories[], tc_links[], tc_rename[], tc_attributes[],
 	tc_times[], tc_set_id[], tc_files[], tc_mmap[], tc_locks[], tc_sockets[], tc_xattr[],
 	tc_space[], tc_tmpfile[], tc_limits[], tc_listing[], tc_unlinked[], tc_parallel[],
-	tc_watch[], tc_owners[];
+	tc_watch[], tc_owners[], tc_asynchronous[], tc_odd[];
 
 static const TcSubject tc_subjects[] = {
 	{"names", tc_names},
@@ -30,5 +30,7 @@ static const TcSubject tc_subjects[] = {
 	{"parallel", tc_parallel},
 	{"watch", tc_watch},
 	{"owners", tc_owners},
+	{"asynchronous", tc_asynchronous},
+	{"odd", tc_odd},
 	{NULL, NULL},
 };
