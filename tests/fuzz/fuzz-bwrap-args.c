@@ -104,10 +104,13 @@ static void split(Input *input, const uint8_t *data, size_t size)
 	}
 }
 
+/* The exact words: a caller's line can begin like them and lead elsewhere, as "PLACE/../x". */
 static bool is_ours(const TnBwrapLine *line, const TnBwrapOp *op)
 {
+	const char *source = tn_bwrap_argument(line, op, 0);
+
 	return op->option == TN_BWRAP_BIND &&
-	       strncmp(tn_bwrap_argument(line, op, 0), PLACE "/", strlen(PLACE) + 1) == 0;
+	       (strcmp(source, PLACE "/tmp") == 0 || strcmp(source, PLACE "/var-tmp") == 0);
 }
 
 static bool same_words(const TnBwrapLine *a, const TnBwrapOp *x, const TnBwrapLine *b,
