@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -336,23 +335,16 @@ void tn_nest_detach(TnNest *nest, uint64_t attachment_id)
 
 /* --- the account ------------------------------------------------------------------------------ */
 
-#define REFUND_WAIT_NS 10000000L /* how long a FORGET that was read may take */
-#define REFUND_WAITS_MOST 100    /* so often in a row while the queue is not empty */
+#define REFUND_STEP_NS 5000000L /* how long to wait before looking at the queue again */
+#define REFUND_STEPS_MOST 100
 
-static bool is_queue_empty(const TnNest *nest)
-{
-	struct pollfd device = {.fd = nest->device, .events = POLLIN};
-
-	return poll(&device, 1, 0) <= 0;
-}
-
-/* One wait, the nest's refund_lock held. True when there was a refund. */
+/* The nest's refund_lock is held. True when there was a refund. */
 static bool wait_for_refund(TnNest *nest)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += REFUND_WAIT_NS;
+	until.tv_nsec += REFUND_STEP_NS;
 	if (until.tv_nsec >= 1000000000L) {
 		until.tv_nsec -= 1000000000L;
 		until.tv_sec++;
@@ -363,30 +355,26 @@ static bool wait_for_refund(TnNest *nest)
 /*
  * Waits for a refund, when one may be under way: a deleted file is given back at its
  * FORGET, which the kernel has queued before the next request but which another thread may
- * still be about to read. Fewer may wait than there are threads, so that one is left to serve
- * it; on a busy machine that one may have to wait for a processor first.
+ * still be about to read, or to serve, when it gets a processor. False: there will be none.
  */
 static bool await_refund(TnNest *nest)
 {
 	bool refunded = false;
+	TnServeWait wait;
 
-	if (atomic_load(&nest->arena.header->orphans) == 0)
-		return false;
-	if (nest->serve && !tn_serve_begin_wait(nest->serve, nest))
+	if (atomic_load(&nest->arena.header->orphans) == 0 || !nest->serve ||
+	    !tn_serve_begin_wait(nest->serve, nest, &wait))
 		return false;
 	pthread_mutex_lock(&nest->refund_lock);
 	nest->refund_waiters++;
-	for (int i = 0; i < REFUND_WAITS_MOST && !refunded; i++) {
-		bool last = is_queue_empty(nest);
-
-		refunded = wait_for_refund(nest);
-		if (last)
+	for (int i = 0; i < REFUND_STEPS_MOST && !refunded; i++) {
+		if (tn_serve_has_settled(nest->serve, nest->device, &wait))
 			break;
+		refunded = wait_for_refund(nest);
 	}
 	nest->refund_waiters--;
 	pthread_mutex_unlock(&nest->refund_lock);
-	if (nest->serve)
-		tn_serve_end_wait(nest->serve);
+	tn_serve_end_wait(nest->serve);
 	return refunded;
 }
 

@@ -7,16 +7,20 @@
 #include "nest-private.h"
 
 #include <errno.h>
+#include <linux/fuse.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
-#define THREADS_MOST 8U
+#define THREADS_MOST 8U  /* that serve */
+#define THREADS_ROOM 16U /* with those that were started because others wait */
 
 /*
  * A thread's request and reply, in memory that outlives the worker: what a successor finds
@@ -53,17 +57,19 @@ typedef struct Thread {
 	pthread_t thread;
 	Slot *slot;
 	TnIdentity identity;
+	/* Odd while it reads a request or serves a FORGET; each such time has its own number. */
+	_Atomic uint64_t turn;
 } Thread;
 
 struct TnServe {
-	int epoll, stop; /* stop: an eventfd that wakes every thread, once */
-	unsigned n_threads;
-	_Atomic unsigned n_waiting; /* threads that wait for another one */
-	Thread threads[THREADS_MOST + 1];
+	int epoll, stop;            /* stop: an eventfd that wakes every thread, once */
+	_Atomic unsigned n_threads; /* grows under the lock */
+	unsigned n_waiting;         /* threads that wait for what another one does */
+	Thread threads[THREADS_ROOM];
 	int slots_fd;
 	Slot *slots;
 
-	pthread_mutex_t lock; /* guards the channels */
+	pthread_mutex_t lock; /* guards the channels, n_waiting */
 	pthread_cond_t left;  /* a thread has left a closing channel */
 	Channel **channels;
 	uint32_t n_channels;
@@ -159,9 +165,9 @@ int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 	return r;
 }
 
+/* The lock is held. */
 static void wake(TnServe *serve, const TnNest *nest)
 {
-	pthread_mutex_lock(&serve->lock);
 	for (uint32_t i = 0; i < serve->n_channels; i++) {
 		const Channel *channel = serve->channels[i];
 		struct epoll_event event = {
@@ -173,22 +179,48 @@ static void wake(TnServe *serve, const TnNest *nest)
 		if (channel->used && !channel->closing && channel->nest == nest)
 			epoll_ctl(serve->epoll, EPOLL_CTL_MOD, channel->device, &event);
 	}
-	pthread_mutex_unlock(&serve->lock);
 }
 
-bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest)
+static int start_thread(TnServe *serve);
+
+bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest, TnServeWait *wait)
 {
-	if (atomic_fetch_add(&serve->n_waiting, 1) + 1 >= serve->n_threads) {
-		atomic_fetch_sub(&serve->n_waiting, 1);
-		return false;
+	bool begun;
+
+	*wait = (TnServeWait){0};
+	pthread_mutex_lock(&serve->lock);
+	begun = serve->n_waiting + 1 < serve->n_threads || start_thread(serve) == 0;
+	if (begun) {
+		serve->n_waiting++;
+		wake(serve, nest);
 	}
-	wake(serve, nest);
+	pthread_mutex_unlock(&serve->lock);
+	return begun;
+}
+
+bool tn_serve_has_settled(TnServe *serve, int device, TnServeWait *wait)
+{
+	struct pollfd queue = {.fd = device, .events = POLLIN};
+
+	if (!wait->read) {
+		if (poll(&queue, 1, 0) > 0)
+			return false;
+		wait->read = true;
+		for (unsigned i = 0; i < serve->n_threads; i++)
+			wait->turns[i] = atomic_load(&serve->threads[i].turn);
+	}
+	for (unsigned i = 0; i < serve->n_threads; i++) {
+		if (wait->turns[i] % 2 && atomic_load(&serve->threads[i].turn) == wait->turns[i])
+			return false;
+	}
 	return true;
 }
 
 void tn_serve_end_wait(TnServe *serve)
 {
-	atomic_fetch_sub(&serve->n_waiting, 1);
+	pthread_mutex_lock(&serve->lock);
+	serve->n_waiting--;
+	pthread_mutex_unlock(&serve->lock);
 }
 
 void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
@@ -232,6 +264,23 @@ static void send_reply(const Channel *channel, const Slot *slot)
 		tn_log(TN_LOG_ERROR, "reply: %s", strerror(errno));
 }
 
+static bool is_forget(const Slot *slot, ssize_t size)
+{
+	const struct fuse_in_header *in = (const void *)slot->request;
+
+	return size >= (ssize_t)sizeof(*in) &&
+	       (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET);
+}
+
+/* Keeps errno. */
+static void end_turn(Thread *thread)
+{
+	uint64_t turn = atomic_load(&thread->turn);
+
+	if (turn % 2)
+		atomic_store(&thread->turn, turn + 1);
+}
+
 /* Serves what the device holds. False when the superblock has ended. */
 static bool drain(Thread *thread, Channel *channel)
 {
@@ -240,8 +289,12 @@ static bool drain(Thread *thread, Channel *channel)
 	slot->device = channel->device;
 	slot->nest_id = tn_nest_id(channel->nest);
 	while (!channel->closing) {
-		ssize_t n = read(channel->device, slot->request, sizeof(slot->request));
+		ssize_t n;
 
+		atomic_fetch_or(&thread->turn, 1);
+		n = read(channel->device, slot->request, sizeof(slot->request));
+		if (!is_forget(slot, n))
+			end_turn(thread);
 		if (n < 0 && (errno == EINTR || errno == ENOENT))
 			continue;
 		if (n < 0)
@@ -256,6 +309,7 @@ static bool drain(Thread *thread, Channel *channel)
 		if (slot->reply_size > 0)
 			send_reply(channel, slot);
 		atomic_store(&slot->state, SLOT_IDLE);
+		end_turn(thread);
 	}
 	return true;
 }
@@ -266,6 +320,9 @@ static void *serve_thread(void *data)
 	TnServe *serve = thread->serve;
 
 	prctl(PR_SET_NAME, "tn-serve");
+	/* One that another serving thread has started has that one's. */
+	setfsgid(thread->identity.gid);
+	setfsuid(thread->identity.uid);
 	for (;;) {
 		struct epoll_event event;
 		int n = epoll_wait(serve->epoll, &event, 1, -1);
@@ -292,7 +349,7 @@ static void *serve_thread(void *data)
 
 static int make_slots(TnServe *serve)
 {
-	size_t size = serve->n_threads * sizeof(Slot);
+	size_t size = THREADS_ROOM * sizeof(Slot);
 	void *base;
 
 	serve->slots_fd = memfd_create("tmpnest-slots", MFD_CLOEXEC);
@@ -322,29 +379,34 @@ static unsigned choose_threads(unsigned wanted)
 
 	if (wanted == 0)
 		wanted = processors > 2 ? (unsigned)processors : 2;
-	return (wanted < THREADS_MOST ? wanted : THREADS_MOST) + 1;
+	return wanted < THREADS_MOST ? wanted : THREADS_MOST;
 }
 
-static int start_threads(TnServe *serve)
+/* One more. The lock is held, or nobody else is there. */
+static int start_thread(TnServe *serve)
 {
-	unsigned wanted = serve->n_threads;
+	Thread *thread = &serve->threads[serve->n_threads];
+	int r;
 
-	serve->n_threads = 0;
-	for (unsigned i = 0; i < wanted; i++) {
-		Thread *thread = &serve->threads[i];
-		int r;
-
-		*thread = (Thread){
-			.serve = serve,
-			.slot = &serve->slots[i],
-			.identity = {.uid = geteuid(), .gid = getegid()},
-		};
-		r = pthread_create(&thread->thread, NULL, serve_thread, thread);
-		if (r)
-			return -r;
-		serve->n_threads++;
-	}
+	if (serve->n_threads == THREADS_ROOM)
+		return -EAGAIN;
+	thread->serve = serve;
+	thread->slot = &serve->slots[serve->n_threads];
+	thread->identity = (TnIdentity){.uid = geteuid(), .gid = getegid()};
+	r = pthread_create(&thread->thread, NULL, serve_thread, thread);
+	if (r)
+		return -r;
+	serve->n_threads++;
 	return 0;
+}
+
+static int start_threads(TnServe *serve, unsigned wanted)
+{
+	int r = 0;
+
+	while (r == 0 && serve->n_threads < wanted)
+		r = start_thread(serve);
+	return r;
 }
 
 int tn_serve_new(TnServe **ret, unsigned n_threads)
@@ -355,17 +417,13 @@ int tn_serve_new(TnServe **ret, unsigned n_threads)
 	if (!serve)
 		return -ENOMEM;
 	serve->epoll = serve->stop = serve->slots_fd = -1;
-	serve->n_threads = choose_threads(n_threads);
 	pthread_mutex_init(&serve->lock, NULL);
 	pthread_cond_init(&serve->left, NULL);
 	r = make_slots(serve);
 	if (r == 0)
 		r = make_epoll(serve);
-	if (r == 0) {
-		r = start_threads(serve);
-	} else {
-		serve->n_threads = 0;
-	}
+	if (r == 0)
+		r = start_threads(serve, choose_threads(n_threads));
 	if (r < 0) {
 		tn_serve_free(serve);
 		return r;
@@ -385,7 +443,7 @@ void tn_serve_free(TnServe *serve)
 	for (unsigned i = 0; i < serve->n_threads; i++)
 		pthread_join(serve->threads[i].thread, NULL);
 	if (serve->slots)
-		munmap(serve->slots, serve->n_threads * sizeof(Slot));
+		munmap(serve->slots, THREADS_ROOM * sizeof(Slot));
 	for (uint32_t i = 0; i < serve->n_channels; i++)
 		free(serve->channels[i]);
 	free(serve->channels);

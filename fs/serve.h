@@ -10,8 +10,8 @@
 
 #include "registry.h"
 
-/* Starts the threads (0: one per processor, 2 to 8), and one more for what others wait for. 0 or
- * -errno. */
+/* Starts the threads (0: one per processor, 2 to 8); more when some wait for others. 0 or -errno.
+ */
 int tn_serve_new(TnServe **ret, unsigned n_threads);
 /* Stops and joins them. Every nest must have been removed. Takes NULL. */
 void tn_serve_free(TnServe *serve);
@@ -20,11 +20,18 @@ void tn_serve_free(TnServe *serve);
  * -errno. */
 int tn_serve_add(TnServe *serve, TnNest *nest, int device);
 /*
- * From a serving thread that will wait for what is in the queue of the nest's device: has a
- * further thread look there, as the edge for it may be the one that woke the caller. False,
- * and no wait, when no other thread would be left that does not wait.
+ * For a serving thread that waits for a FORGET which the kernel has sent: between begin and
+ * end another thread is left that does not wait, and looks at the nest's device (the edge for
+ * what lies there may be the one that woke the caller). False: there are too many already.
+ * What was sent before the begin has been done when tn_serve_has_settled() says so.
  */
-bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest);
+typedef struct TnServeWait {
+	bool read;          /* the queue has been empty since */
+	uint64_t turns[16]; /* what each thread did then; 0: no FORGET */
+} TnServeWait;
+
+bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest, TnServeWait *wait);
+bool tn_serve_has_settled(TnServe *serve, int device, TnServeWait *wait);
 void tn_serve_end_wait(TnServe *serve);
 /* No thread touches the device any more when this returns. Not from a serving thread. */
 void tn_serve_remove(TnServe *serve, TnNest *nest, int device);
