@@ -62,11 +62,33 @@ static int say_no_daemon(const TnPaths *paths, int error)
 		       strerror(-error));
 }
 
+/*
+ * Who listens there: root, or for a user's own daemon that user. Anyone else could hand out a
+ * /tmp of his own making, and must not even get our descriptors.
+ */
+static int check_server(const TnPaths *paths, int sock)
+{
+	struct ucred cred;
+	socklen_t size = sizeof(cred);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+		return tn_fail(-errno, "attach: %s: cannot tell who listens: %s",
+			       paths->attach_socket, strerror(errno));
+	if (cred.uid == 0 || (paths->scope == TN_SCOPE_USER && cred.uid == geteuid()))
+		return 0;
+	return tn_fail(-EPERM,
+		       "attach: %s: uid %u listens there, not %s (set TMPNEST_RUNTIME_DIR to "
+		       "another directory)",
+		       paths->attach_socket, (unsigned)cred.uid,
+		       paths->scope == TN_SCOPE_USER ? "root or you" : "root");
+}
+
 /* Connects to the first daemon that there is; starts the last one if there is none. */
 static int connect_or_start(const Attempt *attempt, TnPaths *ret_paths)
 {
 	const TnPaths *paths = NULL;
 	int sock = -ENOENT;
+	int r;
 
 	for (int i = 0; i < attempt->n_candidates; i++) {
 		paths = &attempt->candidates[i];
@@ -76,14 +98,18 @@ static int connect_or_start(const Attempt *attempt, TnPaths *ret_paths)
 	}
 	if ((sock == -ENOENT || sock == -ECONNREFUSED) &&
 	    tn_daemon_may_start(attempt->choice, paths, geteuid())) {
-		int r = tn_daemon_start(paths);
-
+		r = tn_daemon_start(paths);
 		if (r < 0)
 			return r;
 		sock = tn_daemon_connect(paths->attach_socket);
 	}
 	if (sock < 0)
 		return say_no_daemon(paths, sock);
+	r = check_server(paths, sock);
+	if (r < 0) {
+		tn_close(&sock);
+		return r;
+	}
 	*ret_paths = *paths;
 	return sock;
 }

@@ -298,6 +298,32 @@ static void request_and_answer(void **state)
 	tn_words_clear(&deny);
 }
 
+/* The one who listens is not root: he gets nothing, whatever he would answer. */
+static void another_users_socket(void **state)
+{
+	static const Act acts[] = {ACT_ANSWER, ACT_END};
+	Fixture *fixture = *state;
+	TnAttachSpec spec = {.name = "box", .lease = true};
+	TnAttached attached;
+	struct stat st;
+
+	if (geteuid() != 0)
+		skip(); /* nobody else's socket can be made */
+	/* the kernel notes who called listen() last */
+	assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(listen(fixture->listener, 4), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(attach(fixture, acts, &spec, &attached), -EPERM);
+	assert_non_null(strstr(fixture->said, "uid 65534 listens there, not root"));
+	assert_int_equal(fstat(fixture->log, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	assert_int_equal(count_entries(fixture->leases), 2);
+	/* it saw an empty connection, which is no request */
+	kill(fixture->daemon, SIGKILL);
+	waitpid(fixture->daemon, NULL, 0);
+	fixture->daemon = 0;
+}
+
 static void ephemeral_without_lease(void **state)
 {
 	static const Act acts[] = {ACT_ANSWER, ACT_END};
@@ -443,6 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(request_and_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_users_socket, setup, teardown),
 		cmocka_unit_test_setup_teardown(ephemeral_without_lease, setup, teardown),
 		cmocka_unit_test_setup_teardown(asks_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(gives_up, setup, teardown),
