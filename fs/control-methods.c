@@ -344,13 +344,28 @@ static void stop(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	tn_varlink_reply(call, NULL);
 }
 
+static void observe(TnVarlinkCall *call, JsonObject *parameters, void *data)
+{
+	(void)data;
+	if (!tn_varlink_params(call, parameters, NULL, 0))
+		return;
+	tn_varlink_call_observe_only(call);
+	tn_varlink_reply(call, NULL);
+}
+
 static const TnVarlinkMethod methods[] = {
-	{"ListNests", tn_control_list_nests},
-	{"GetNest", tn_control_get_nest},
+	{"ListNests", tn_control_list_nests, TRUE},
+	{"GetNest", tn_control_get_nest, TRUE},
+	{"ListFiles", tn_control_list_files},
+	{"StatFile", tn_control_stat_file},
+	{"OpenFile", tn_control_open_file},
+	{"GetXattrs", tn_control_get_xattrs},
+	{"GetUsage", tn_control_get_usage, TRUE},
+	{"Observe", observe},
 	{"CreateNest", create_nest},
 	{"SetLimits", set_limits},
 	{"EvictNests", evict_nests},
-	{"Status", status},
+	{"Status", status, TRUE},
 	{"Stop", stop},
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Between the files of the control interface: control.c (thread and admission),
- * control-methods.c (daemon and changes), control-query.c (listings), control-nests.c
- * (which nest does a caller mean), control-json.c (what it looks like).
+ * control-methods.c (daemon and changes), control-query.c (listings), control-files.c and
+ * control-usage.c (what is in a nest), control-nests.c (which nest does a caller mean),
+ * control-json.c (what it looks like).
  * Everything runs on the control thread unless it says otherwise.
  */
 #pragma once
@@ -20,8 +21,8 @@ struct TnControl {
 	GMainContext *context;
 	GMainLoop *loop;
 	GThread *thread;
-	GThreadPool *recounts;
-	gint stopping; /* atomic: waiting recounts give up */
+	GThreadPool *recounts, *walks;
+	gint stopping; /* atomic: waiting recounts and walks give up */
 	TnVarlinkServer *server;
 	int64_t started_ns;      /* CLOCK_REALTIME */
 	int64_t started_mono_ns; /* CLOCK_MONOTONIC */
@@ -35,6 +36,25 @@ void tn_control_list_nests(TnVarlinkCall *call, JsonObject *parameters, void *da
 void tn_control_get_nest(TnVarlinkCall *call, JsonObject *parameters, void *data);
 /* One recount on a thread of control->recounts. */
 void tn_control_recount(void *job, void *control);
+
+void tn_control_fail_expected_more(TnVarlinkCall *call);
+
+/* control-files.c */
+void tn_control_list_files(TnVarlinkCall *call, JsonObject *parameters, void *data);
+void tn_control_stat_file(TnVarlinkCall *call, JsonObject *parameters, void *data);
+void tn_control_open_file(TnVarlinkCall *call, JsonObject *parameters, void *data);
+void tn_control_get_xattrs(TnVarlinkCall *call, JsonObject *parameters, void *data);
+/* Answers with what a -errno means for a path of a nest. */
+void tn_control_fail_path(TnVarlinkCall *call, const char *path, int r);
+/* "file", "directory" and so on. */
+const char *tn_control_file_type(mode_t mode);
+/* Adds a file's name, encoded (names.h). */
+void tn_control_set_name(JsonObject *object, const char *key, const char *name);
+
+/* control-usage.c */
+void tn_control_get_usage(TnVarlinkCall *call, JsonObject *parameters, void *data);
+/* One walk on a thread of control->walks. */
+void tn_control_walk(void *job, void *control);
 
 /* control-nests.c: an error of the interface that may go into a reply or into a result. */
 typedef struct TnControlError {

@@ -13,7 +13,7 @@
 #define RULES_PER_REPLY (TN_VARLINK_MESSAGE_MAX / 2)
 #define RECOUNT_TRIES 3
 
-static void fail_expected_more(TnVarlinkCall *call)
+void tn_control_fail_expected_more(TnVarlinkCall *call)
 {
 	tn_varlink_fail(call, "ExpectedMore", "", "the answer does not fit one message",
 			"call with more and take several replies");
@@ -77,7 +77,7 @@ void tn_control_list_nests(TnVarlinkCall *call, JsonObject *parameters, void *da
 	if (n > NESTS_PER_REPLY && !tn_varlink_call_wants_more(call)) {
 		for (size_t i = 0; i < n; i++)
 			tn_nest_unref(nests[i]);
-		fail_expected_more(call);
+		tn_control_fail_expected_more(call);
 		return;
 	}
 	list = g_new0(NestList, 1);
@@ -177,7 +177,7 @@ static gboolean produce_view(TnVarlinkCall *call, void *data)
 		tn_varlink_reply_continues(call, reply);
 	} else {
 		json_object_unref(reply);
-		fail_expected_more(call);
+		tn_control_fail_expected_more(call);
 	}
 	return TRUE;
 }

@@ -7,6 +7,7 @@
 
 /* Recounts read a whole tree; two at a time leave the disk to the sandboxes. */
 #define RECOUNT_THREADS 2
+#define WALK_THREADS 2
 
 /* data/org.tmpnest.Control.varlink */
 extern const char tn_control_interface[];
@@ -78,6 +79,7 @@ int tn_control_new(TnControl **ret, const TnWorkerEnv *env, TnRegistry *registry
 	control->loop = g_main_loop_new(control->context, FALSE);
 	control->recounts =
 		g_thread_pool_new(tn_control_recount, control, RECOUNT_THREADS, FALSE, NULL);
+	control->walks = g_thread_pool_new(tn_control_walk, control, WALK_THREADS, FALSE, NULL);
 	control->server = make_server(control);
 	r = tn_varlink_server_listen(control->server, env->control_listener);
 	if (r == 0) {
@@ -102,6 +104,7 @@ void tn_control_free(TnControl *control)
 		end_thread(control);
 	/* Nobody asks for a recount any more; what one still reports is freed with the context. */
 	g_thread_pool_free(control->recounts, FALSE, TRUE);
+	g_thread_pool_free(control->walks, FALSE, TRUE);
 	tn_varlink_server_free(control->server);
 	g_main_loop_unref(control->loop);
 	g_main_context_unref(control->context);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "varlink-private.h"
 
+#include "macros.h"
+
 #include <errno.h>
 
 TnVarlinkCall *tn_varlink_call_new(TnVarlinkConn *conn, gboolean more, gboolean oneway)
@@ -51,6 +53,12 @@ gboolean tn_varlink_call_wants_more(const TnVarlinkCall *call)
 	return call->more && !call->oneway;
 }
 
+void tn_varlink_call_observe_only(TnVarlinkCall *call)
+{
+	if (call->conn != NULL)
+		call->conn->observer = TRUE;
+}
+
 JsonObject *tn_varlink_error_fields(const char *name, const char *reason, const char *hint)
 {
 	JsonObject *fields = json_object_new();
@@ -61,8 +69,9 @@ JsonObject *tn_varlink_error_fields(const char *name, const char *reason, const 
 	return fields;
 }
 
+/* Takes parameters and fd. */
 static int send_message(TnVarlinkCall *call, const char *error, JsonObject *parameters,
-			gboolean continues)
+			gboolean continues, int fd)
 {
 	JsonObject *message = json_object_new();
 
@@ -72,25 +81,27 @@ static int send_message(TnVarlinkCall *call, const char *error, JsonObject *para
 		json_object_set_boolean_member(message, "continues", TRUE);
 	json_object_set_object_member(message, "parameters",
 				      parameters != NULL ? parameters : json_object_new());
-	return tn_varlink_conn_send(call->conn, message);
+	return tn_varlink_conn_send(call->conn, message, fd);
 }
 
 /* Answers and, unless it continues, gives the connection back to the next call. */
-static void answer(TnVarlinkCall *call, const char *error, JsonObject *parameters,
-		   gboolean continues)
+static void answer_fd(TnVarlinkCall *call, const char *error, JsonObject *parameters,
+		      gboolean continues, int fd_taken)
 {
 	TnVarlinkConn *conn = call->conn;
+	TN_AUTOFD fd = fd_taken;
 
 	if (conn == NULL || call->oneway) {
 		g_clear_pointer(&parameters, json_object_unref);
-	} else if (send_message(call, error, parameters, continues) == -EMSGSIZE) {
+	} else if (send_message(call, error, parameters, continues, tn_steal_fd(&fd)) ==
+		   -EMSGSIZE) {
 		g_autofree char *name =
 			g_strconcat(conn->server->config.interface, ".Failed", NULL);
 
 		continues = FALSE;
 		send_message(call, name,
 			     tn_varlink_error_fields("", "the answer does not fit one message", ""),
-			     FALSE);
+			     FALSE, -1);
 	}
 	if (conn == NULL || continues)
 		return;
@@ -99,6 +110,12 @@ static void answer(TnVarlinkCall *call, const char *error, JsonObject *parameter
 	tn_varlink_call_cancel(call);
 	tn_varlink_conn_update(conn);
 	tn_varlink_call_unref(call);
+}
+
+static void answer(TnVarlinkCall *call, const char *error, JsonObject *parameters,
+		   gboolean continues)
+{
+	answer_fd(call, error, parameters, continues, -1);
 }
 
 void tn_varlink_call_when_sent(TnVarlinkCall *call, void (*done)(void *data), void *data)
@@ -114,6 +131,11 @@ void tn_varlink_call_when_sent(TnVarlinkCall *call, void (*done)(void *data), vo
 void tn_varlink_reply(TnVarlinkCall *call, JsonObject *parameters)
 {
 	answer(call, NULL, parameters, FALSE);
+}
+
+void tn_varlink_reply_fd(TnVarlinkCall *call, JsonObject *parameters, int fd)
+{
+	answer_fd(call, NULL, parameters, FALSE, fd);
 }
 
 void tn_varlink_reply_continues(TnVarlinkCall *call, JsonObject *parameters)

@@ -12,6 +12,21 @@
 #define OUTPUT_HIGH ((gsize)TN_VARLINK_MESSAGE_MAX)
 #define READ_CHUNK 16384
 
+/* One message on its way out. */
+typedef struct Output {
+	GBytes *bytes;
+	int fd; /* goes with its first byte; -1: none */
+} Output;
+
+static void output_free(void *data)
+{
+	Output *output = data;
+
+	tn_close(&output->fd);
+	g_bytes_unref(output->bytes);
+	g_free(output);
+}
+
 static gboolean may_process(const TnVarlinkConn *conn)
 {
 	return conn->call == NULL && !conn->closing && conn->output_bytes < OUTPUT_HIGH;
@@ -104,22 +119,23 @@ static void read_input(TnVarlinkConn *conn)
 static void write_output(TnVarlinkConn *conn)
 {
 	while (conn->output_bytes > 0) {
-		GBytes *first = g_queue_peek_head(&conn->output);
+		Output *first = g_queue_peek_head(&conn->output);
 		gsize size;
-		const char *data = g_bytes_get_data(first, &size);
-		ssize_t n = send(conn->fd, data + conn->output_offset, size - conn->output_offset,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+		const char *data = g_bytes_get_data(first->bytes, &size);
+		ssize_t n = tn_scm_send(conn->fd, data + conn->output_offset,
+					size - conn->output_offset, &first->fd, first->fd >= 0);
 
 		if (n < 0) {
-			if (errno != EAGAIN && errno != EINTR)
+			if (n != -EAGAIN)
 				conn->dead = TRUE;
 			return;
 		}
+		tn_close(&first->fd);
 		conn->output_bytes -= (gsize)n;
 		conn->output_offset += (gsize)n;
 		if (conn->output_offset == size) {
 			conn->output_offset = 0;
-			g_bytes_unref(g_queue_pop_head(&conn->output));
+			output_free(g_queue_pop_head(&conn->output));
 		}
 	}
 }
@@ -200,7 +216,7 @@ static void conn_finalize(GSource *source)
 	TnVarlinkConn *conn = (TnVarlinkConn *)source;
 
 	g_byte_array_unref(conn->input);
-	g_queue_clear_full(&conn->output, (GDestroyNotify)g_bytes_unref);
+	g_queue_clear_full(&conn->output, output_free);
 }
 
 static GSourceFuncs conn_funcs = {
@@ -259,9 +275,11 @@ void tn_varlink_conn_drop(TnVarlinkConn *conn)
 	g_source_unref(&conn->source);
 }
 
-int tn_varlink_conn_send(TnVarlinkConn *conn, JsonObject *object)
+int tn_varlink_conn_send(TnVarlinkConn *conn, JsonObject *object, int fd_taken)
 {
 	g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
+	TN_AUTOFD fd = fd_taken;
+	Output *output;
 	char *text;
 	gsize size;
 
@@ -272,7 +290,9 @@ int tn_varlink_conn_send(TnVarlinkConn *conn, JsonObject *object)
 		g_free(text);
 		return -EMSGSIZE;
 	}
-	g_queue_push_tail(&conn->output, g_bytes_new_take(text, size));
+	output = g_new(Output, 1);
+	*output = (Output){.bytes = g_bytes_new_take(text, size), .fd = tn_steal_fd(&fd)};
+	g_queue_push_tail(&conn->output, output);
 	conn->output_bytes += size;
 	return 0;
 }

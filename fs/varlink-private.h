@@ -37,13 +37,14 @@ struct TnVarlinkConn {
 	TnPeer peer;
 	int ns_fd; /* came with the first message; -1 before and after */
 	gboolean admitted;
-	gboolean eof;     /* the client sends no more */
-	gboolean closing; /* no further calls; ends when the output is sent */
-	gboolean dead;    /* to be dropped now */
+	gboolean observer; /* may only look from now on */
+	gboolean eof;      /* the client sends no more */
+	gboolean closing;  /* no further calls; ends when the output is sent */
+	gboolean dead;     /* to be dropped now */
 	GByteArray *input;
 	gsize scanned;                     /* bytes of input known to hold no NUL */
 	gssize message;                    /* length of the complete message at its start, or -1 */
-	GQueue output;                     /* of GBytes */
+	GQueue output;                     /* of messages, see varlink-conn.c */
 	gsize output_bytes, output_offset; /* all that waits; how much of the first is sent */
 	TnVarlinkCall *call;               /* the one being answered; owned */
 	void (*sent)(void *data);          /* once, when the reply has gone out */
@@ -56,8 +57,8 @@ struct TnVarlinkConn {
 TnVarlinkConn *tn_varlink_conn_new(TnVarlinkServer *server, int fd, const TnPeer *peer);
 /* Closes and forgets it at once; not from inside its own dispatch. */
 void tn_varlink_conn_drop(TnVarlinkConn *conn);
-/* Queues one message; takes object. -EMSGSIZE when it is too long to be sent. */
-int tn_varlink_conn_send(TnVarlinkConn *conn, JsonObject *object);
+/* Queues one message; takes object, and fd (-1: none). -EMSGSIZE when it is too long to be sent. */
+int tn_varlink_conn_send(TnVarlinkConn *conn, JsonObject *object, int fd);
 /* Looks again at what to wait for, after a reply or a wake. */
 void tn_varlink_conn_update(TnVarlinkConn *conn);
 /* Reads no more; closes as soon as what is queued has been sent. */

@@ -96,10 +96,13 @@ static void call_method(TnVarlinkCall *call, const TnVarlinkServer *server, cons
 		get_description(call, server, parameters);
 	} else if (strcmp(interface, server->config.interface) == 0) {
 		found = find_method(server, dot + 1);
-		if (found != NULL)
-			found->handler(call, parameters, server->config.data);
-		else
+		if (found == NULL)
 			fail_service(call, SERVICE ".MethodNotFound", "method", method);
+		else if (call->conn->observer && !found->observes)
+			tn_varlink_fail(call, "PermissionDenied", found->name,
+					"this connection may only observe", "connect anew");
+		else
+			found->handler(call, parameters, server->config.data);
 	} else if (strcmp(interface, SERVICE) == 0) {
 		fail_service(call, SERVICE ".MethodNotFound", "method", method);
 	} else {
@@ -116,7 +119,7 @@ void tn_varlink_server_refuse(TnVarlinkConn *conn, const char *error, const char
 	json_object_set_string_member(message, "error", name);
 	json_object_set_object_member(message, "parameters",
 				      tn_varlink_error_fields("", reason, hint));
-	tn_varlink_conn_send(conn, message);
+	tn_varlink_conn_send(conn, message, -1);
 	tn_varlink_conn_close_soon(conn);
 }
 

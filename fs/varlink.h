@@ -38,6 +38,7 @@ typedef void (*TnVarlinkHandler)(TnVarlinkCall *call, JsonObject *parameters, vo
 typedef struct TnVarlinkMethod {
 	const char *name; /* without the interface */
 	TnVarlinkHandler handler;
+	gboolean observes; /* changes nothing and shows no content: for observers, too */
 } TnVarlinkMethod;
 
 typedef struct TnVarlinkConfig {
@@ -67,12 +68,16 @@ TnVarlinkCall *tn_varlink_call_ref(TnVarlinkCall *call);
 void tn_varlink_call_unref(TnVarlinkCall *call); /* takes NULL */
 const TnPeer *tn_varlink_call_peer(const TnVarlinkCall *call);
 gboolean tn_varlink_call_wants_more(const TnVarlinkCall *call);
+/* The connection of this call may call nothing but methods that observe, from now on. */
+void tn_varlink_call_observe_only(TnVarlinkCall *call);
 
 /* To be said before the reply: done(data) runs when the client has it, or has gone. */
 void tn_varlink_call_when_sent(TnVarlinkCall *call, void (*done)(void *data), void *data);
 
 /* The last or only reply. Takes parameters (NULL: none). */
 void tn_varlink_reply(TnVarlinkCall *call, JsonObject *parameters);
+/* The last or only reply, with a descriptor by SCM_RIGHTS. Takes parameters and fd. */
+void tn_varlink_reply_fd(TnVarlinkCall *call, JsonObject *parameters, int fd);
 /* One of several; only when the caller wants more. Takes parameters. */
 void tn_varlink_reply_continues(TnVarlinkCall *call, JsonObject *parameters);
 

@@ -26,6 +26,7 @@ struct TnClient {
 	gboolean introduced; /* the first message has been sent */
 	int timeout_ms;
 	GByteArray *input;
+	int received; /* the descriptor that came with the present reply, or -1 */
 };
 
 G_DEFINE_QUARK(tn - client - error, tn_client_error)
@@ -45,6 +46,7 @@ void tn_client_free(TnClient *client)
 	if (client == NULL)
 		return;
 	tn_close(&client->fd);
+	tn_close(&client->received);
 	g_byte_array_unref(client->input);
 	g_free(client);
 }
@@ -57,6 +59,7 @@ int tn_client_error_status(const char *name)
 	} known[] = {
 		{INTERFACE ".NoSuchNest", TN_CTL_NO_NEST},
 		{INTERFACE ".PermissionDenied", TN_CTL_REFUSED},
+		{INTERFACE ".NoSuchFile", TN_CTL_NO_FILE},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
@@ -148,6 +151,21 @@ static gboolean wait_readable(TnClient *client, GError **error)
 	return TRUE;
 }
 
+/* As recv(2); keeps the first descriptor that comes along. */
+static ssize_t read_some(TnClient *client, guint8 *chunk, size_t size)
+{
+	int fds[TN_SCM_MAX_FDS];
+	size_t n_fds = 0;
+	ssize_t n = tn_scm_recv(client->fd, chunk, size, fds, &n_fds);
+
+	for (size_t i = 0; i < n_fds; i++) {
+		if (client->received < 0)
+			client->received = tn_steal_fd(&fds[i]);
+		tn_close(&fds[i]);
+	}
+	return n;
+}
+
 /* One message without its NUL; the caller frees. */
 static char *receive(TnClient *client, GError **error)
 {
@@ -175,12 +193,10 @@ static char *receive(TnClient *client, GError **error)
 		}
 		if (!wait_readable(client, error))
 			return NULL;
-		n = recv(client->fd, chunk, sizeof(chunk), 0);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = read_some(client, chunk, sizeof(chunk));
 		if (n <= 0) {
 			fail_io(client,
-				n == 0 ? "the daemon closed the connection" : g_strerror(errno),
+				n == 0 ? "the daemon closed the connection" : g_strerror((int)-n),
 				error);
 			return NULL;
 		}
@@ -294,6 +310,39 @@ JsonObject *tn_client_call_more(TnClient *client, const char *method, JsonObject
 	return call(client, INTERFACE, method, parameters, TRUE, error);
 }
 
+gboolean tn_client_each(TnClient *client, const char *method, JsonObject *parameters,
+			TnClientPart visit, void *data, GError **error)
+{
+	gboolean another = TRUE;
+
+	if (!send_call(client, INTERFACE, method, parameters, TRUE, error))
+		return FALSE;
+	while (another) {
+		g_autoptr(JsonObject) part = read_reply(client, &another, error);
+
+		if (part == NULL || !visit(part, data, error))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+JsonObject *tn_client_call_fd(TnClient *client, const char *method, JsonObject *parameters,
+			      int *ret_fd, GError **error)
+{
+	JsonObject *reply;
+
+	tn_close(&client->received);
+	reply = tn_client_call(client, method, parameters, error);
+	if (reply != NULL && client->received < 0) {
+		json_object_unref(reply);
+		fail_io(client, "the answer came without its descriptor", error);
+		return NULL;
+	}
+	if (reply != NULL)
+		*ret_fd = tn_steal_fd(&client->received);
+	return reply;
+}
+
 gboolean tn_client_wait_end(TnClient *client, unsigned seconds)
 {
 	gint64 until = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
@@ -381,7 +430,7 @@ static TnClient *open_one(const TnPaths *paths, GError **error)
 	g_autoptr(TnClient) client = g_new0(TnClient, 1);
 	g_autoptr(JsonObject) info = NULL;
 
-	client->fd = -1;
+	client->fd = client->received = -1;
 	client->paths = *paths;
 	client->input = g_byte_array_new();
 	tn_client_set_timeout(client, TIMEOUT_SECONDS);

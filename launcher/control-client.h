@@ -46,6 +46,18 @@ JsonObject *tn_client_call_more(TnClient *client, const char *method, JsonObject
 				GError **error);
 
 /*
+ * The same, but each reply goes to visit as it comes; FALSE from visit (with *error set)
+ * ends the call, after which the client must be freed.
+ */
+typedef gboolean (*TnClientPart)(JsonObject *part, void *data, GError **error);
+gboolean tn_client_each(TnClient *client, const char *method, JsonObject *parameters,
+			TnClientPart visit, void *data, GError **error);
+
+/* A call whose reply carries a descriptor; *ret_fd becomes the caller's. */
+JsonObject *tn_client_call_fd(TnClient *client, const char *method, JsonObject *parameters,
+			      int *ret_fd, GError **error);
+
+/*
  * The exit status and the line for an error of the interface (its full name and its
  * fields). Pure.
  */

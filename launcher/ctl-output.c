@@ -9,7 +9,7 @@
 
 int tn_ctl_fail(const TnVerb *verb, GError *error)
 {
-	int status = error->code;
+	int status = error->code == TN_CTL_NO_FILE ? TN_CTL_FAILED : error->code;
 
 	if (error->message[0] != '\0')
 		tn_say("%s: %s", verb->name, error->message);

@@ -18,6 +18,7 @@ enum {
 	TN_CTL_NO_NEST = 3,
 	TN_CTL_REFUSED = 4,
 	TN_CTL_NO_DAEMON = 5,
+	TN_CTL_NO_FILE = 6, /* for callers only: a verb exits with TN_CTL_FAILED */
 };
 
 typedef struct TnVerb {
@@ -28,11 +29,16 @@ typedef struct TnVerb {
 	int (*run)(const struct TnVerb *verb, int argc, char **argv);
 } TnVerb;
 
+int tn_verb_cat(const TnVerb *verb, int argc, char **argv);
+int tn_verb_cp(const TnVerb *verb, int argc, char **argv);
 int tn_verb_create(const TnVerb *verb, int argc, char **argv);
 int tn_verb_daemon(const TnVerb *verb, int argc, char **argv);
 int tn_verb_df(const TnVerb *verb, int argc, char **argv);
 int tn_verb_doctor(const TnVerb *verb, int argc, char **argv);
+int tn_verb_du(const TnVerb *verb, int argc, char **argv);
 int tn_verb_evict(const TnVerb *verb, int argc, char **argv);
+int tn_verb_export(const TnVerb *verb, int argc, char **argv);
+int tn_verb_files(const TnVerb *verb, int argc, char **argv);
 int tn_verb_help(const TnVerb *verb, int argc, char **argv);
 int tn_verb_limits(const TnVerb *verb, int argc, char **argv);
 int tn_verb_report(const TnVerb *verb, int argc, char **argv);
@@ -116,3 +122,9 @@ void tn_ctl_print_json(JsonObject *object);
 void tn_ctl_print_json_array(JsonArray *array);
 /* May stdout have colours? A terminal, no NO_COLOR, TERM not dumb. */
 gboolean tn_ctl_colours(void);
+
+/* --owner, of verbs about one nest */
+#define TN_CTL_OWNER_ENTRY(text) \
+	{ \
+		"owner", 0, 0, G_OPTION_ARG_FILENAME, &(text), "Whose nest (root only)", "USER" \
+	}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fake-nests.h"
 
+#include "nest-look.h"
 #include "nest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,7 @@ static struct Fake {
 	uint64_t bytes, inodes, growth;
 	unsigned n_rules;
 	const char *pattern;
+	int content;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void)
@@ -45,6 +48,7 @@ void fake_nests_reset(void)
 	fake.create_error = fake.limits_error = fake.recount_error = 0;
 	fake.bytes = fake.inodes = fake.growth = 0;
 	fake.n_rules = 0;
+	fake.content = -1;
 }
 
 static TnNest *by_id(uint64_t id)
@@ -226,6 +230,57 @@ int tn_nest_recount(TnNest *nest, uint64_t *ret_bytes, uint64_t *ret_inodes)
 	*ret_bytes = fake.bytes;
 	*ret_inodes = fake.inodes;
 	return fake.recount_error;
+}
+
+void fake_nests_content(int dir)
+{
+	fake.content = dir;
+}
+
+static int look(const char *path, int flags)
+{
+	const char *rest = strcmp(path, "/tmp") == 0 ? "." : path;
+	int fd;
+
+	if (strncmp(path, "/tmp/", 5) == 0)
+		rest = path + 5;
+	fd = openat(fake.content, rest, flags | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int tn_nest_look(TnNest *nest, const char *path)
+{
+	return look(path, O_PATH);
+}
+
+int tn_nest_look_dir(TnNest *nest, const char *path)
+{
+	return look(path, O_RDONLY | O_DIRECTORY);
+}
+
+int tn_nest_look_file(TnNest *nest, const char *path)
+{
+	return look(path, O_RDONLY);
+}
+
+int tn_nest_look_usage(TnNest *nest, const char *path, size_t most, const atomic_bool *cancel,
+		       TnLookUsage *ret)
+{
+	*ret = (TnLookUsage){.bytes = 8192, .inodes = 2, .complete = true};
+	ret->entries = calloc(most + 1, sizeof(*ret->entries));
+	ret->n_entries = ret->entries_seen = most;
+	for (size_t i = 0; i < most; i++) {
+		ret->entries[i] = (TnLookUse){.bytes = 4096, .inodes = 1, .type = S_IFREG};
+		ret->entries[i].name = strdup(fake.pattern ? fake.pattern : "x");
+	}
+	return 0;
+}
+
+void tn_look_usage_clear(TnLookUsage *usage)
+{
+	for (size_t i = 0; i < usage->n_entries; i++)
+		free(usage->entries[i].name);
+	free(usage->entries);
 }
 
 /* With the lock held. */

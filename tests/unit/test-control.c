@@ -707,6 +707,127 @@ static void test_a_slow_reader_holds_no_nest(void **state)
 	assert_int_equal(fake_nests_refs(), 0);
 }
 
+/* --- what is in a nest --- */
+
+/* A directory of this test's own with some hostile entries; the caller removes it. */
+static int make_content(char path[32])
+{
+	TN_AUTOFD file = -1;
+	int dir;
+
+	strcpy(path, "/tmp/control-XXXXXX");
+	assert_non_null(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(dir >= 0);
+	file = openat(dir, "a\\b\n\xff", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(file, "text", 4), 4);
+	assert_int_equal(symlinkat("/etc/passwd", dir, "link"), 0);
+	fake_nests_content(dir);
+	return dir;
+}
+
+static void remove_content(int dir, const char *path)
+{
+	unlinkat(dir, "a\\b\n\xff", 0);
+	unlinkat(dir, "link", 0);
+	rmdir(path);
+	close(dir);
+}
+
+static void test_lists_and_opens_by_hostile_names(void **state)
+{
+	static const char open_it[] =
+		METHOD("OpenFile") ",\"parameters\":{\"name\":\"one\",\"path\":"
+				   "\"/tmp/a\\\\\\\\b\\n\\\\xff\"}}";
+	Fixture *f = *state;
+	char path[32], text[8] = "";
+	int dir = make_content(path);
+	JsonObject *reply;
+	gboolean seen = FALSE;
+	JsonArray *entries;
+
+	fake_nests_add(geteuid(), "one");
+	reply = call(f, METHOD("ListFiles") ",\"parameters\":{\"name\":\"one\"}}");
+	entries = json_object_get_array_member(reply, "entries");
+	assert_int_equal(json_array_get_length(entries), 2);
+	for (guint i = 0; i < 2; i++) {
+		JsonObject *entry = json_array_get_object_element(entries, i);
+		const char *name = json_object_get_string_member(entry, "name");
+
+		seen |= strcmp(name, "a\\\\b\n\\xff") == 0;
+		if (strcmp(name, "link") == 0)
+			assert_string_equal(json_object_get_string_member(entry, "target"),
+					    "/etc/passwd");
+	}
+	assert_true(seen);
+	json_object_unref(reply);
+	json_object_unref(call(f, open_it));
+	assert_true(f->peer.received >= 0);
+	assert_int_equal(read(f->peer.received, text, sizeof(text)), 4);
+	assert_string_equal(text, "text");
+	tn_close(&f->peer.received);
+	expect_error(f, METHOD("OpenFile") ",\"parameters\":{\"name\":\"one\",\"path\":\"link\"}}",
+		     ERROR("NoSuchFile"));
+	assert_int_equal(f->peer.received, -1);
+	expect_error(f, METHOD("OpenFile") ",\"parameters\":{\"name\":\"one\",\"path\":\"\\\\q\"}}",
+		     ERROR("InvalidArgument"));
+	remove_content(dir, path);
+}
+
+static void test_usage_comes_in_parts(void **state)
+{
+	static char name[250];
+	Fixture *f = *state;
+	unsigned n = 0;
+	bool more = true;
+
+	/* The worst that the text of a name takes. */
+	memset(name, '\x01', sizeof(name) - 1);
+	fake_nests_rules(0, name);
+	fake_nests_add(geteuid(), "one");
+	test_peer_send(
+		&f->peer,
+		METHOD("GetUsage") ",\"parameters\":{\"name\":\"one\",\"top\":200},\"more\":true}",
+		f->ns);
+	while (more) {
+		JsonObject *message = test_peer_receive(&f->peer);
+		JsonObject *part = json_object_get_object_member(message, "parameters");
+
+		assert_false(json_object_has_member(message, "error"));
+		assert_int_equal(json_object_has_member(part, "bytes"), n == 0);
+		n += json_array_get_length(json_object_get_array_member(part, "entries"));
+		more = json_object_get_boolean_member_with_default(message, "continues", FALSE);
+		json_object_unref(message);
+	}
+	assert_int_equal(n, 200);
+	expect_error(f, METHOD("GetUsage") ",\"parameters\":{\"name\":\"one\",\"top\":1001}}",
+		     ERROR("InvalidArgument"));
+}
+
+static void test_an_observer_only_looks(void **state)
+{
+	static const char *const refused[] = {
+		METHOD("CreateNest") ",\"parameters\":{\"name\":\"two\"}}",
+		METHOD("SetLimits") ",\"parameters\":{\"name\":\"one\",\"bytes_limit\":5}}",
+		METHOD("EvictNests") ",\"parameters\":{\"names\":[\"one\"]}}",
+		METHOD("Stop") "}",
+		METHOD("ListFiles") ",\"parameters\":{\"name\":\"one\"}}",
+		METHOD("StatFile") ",\"parameters\":{\"name\":\"one\"}}",
+		METHOD("OpenFile") ",\"parameters\":{\"name\":\"one\"}}",
+		METHOD("GetXattrs") ",\"parameters\":{\"name\":\"one\"}}",
+	};
+	Fixture *f = *state;
+
+	fake_nests_add(geteuid(), "one");
+	json_object_unref(call(f, METHOD("Observe") "}"));
+	for (size_t i = 0; i < G_N_ELEMENTS(refused); i++)
+		expect_error(f, refused[i], ERROR("PermissionDenied"));
+	json_object_unref(call(f, METHOD("ListNests") "}"));
+	json_object_unref(call(f, METHOD("Status") "}"));
+	json_object_unref(call(f, METHOD("GetNest") ",\"parameters\":{\"name\":\"one\"}}"));
+	assert_int_equal(g_atomic_int_get(&n_stops), 0);
+}
+
 static void test_serves_its_interface_file(void **state)
 {
 	Fixture *f = *state;
@@ -761,6 +882,9 @@ int main(void)
 		TEST(test_stop_is_refused_while_in_use),
 		TEST(test_a_slow_reader_holds_no_nest),
 		TEST(test_serves_its_interface_file),
+		TEST(test_lists_and_opens_by_hostile_names),
+		TEST(test_usage_comes_in_parts),
+		TEST(test_an_observer_only_looks),
 	};
 
 	/* Has a descriptor for ever, from its first use on. */

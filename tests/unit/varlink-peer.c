@@ -21,11 +21,13 @@ void test_peer_init(TestPeer *peer, int fd, GMainContext *context)
 	peer->fd = fd;
 	peer->context = context;
 	peer->input = g_string_new(NULL);
+	peer->received = -1;
 }
 
 void test_peer_clear(TestPeer *peer)
 {
 	tn_close(&peer->fd);
+	tn_close(&peer->received);
 	g_string_free(peer->input, TRUE);
 }
 
@@ -81,19 +83,25 @@ static ssize_t read_some(TestPeer *peer, int timeout_ms)
 	char chunk[8192];
 
 	do {
+		struct pollfd p = {.fd = peer->fd, .events = POLLIN};
+		int fds[TN_SCM_MAX_FDS];
+		size_t n_fds;
 		ssize_t n;
 
 		turn(peer);
-		n = recv(peer->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+		if (poll(&p, 1, 1) <= 0)
+			continue;
+		n = tn_scm_recv(peer->fd, chunk, sizeof(chunk), fds, &n_fds);
+		for (size_t i = 0; i < n_fds; i++) {
+			tn_close(&peer->received);
+			peer->received = fds[i];
+		}
 		if (n > 0)
 			g_string_append_len(peer->input, chunk, n);
 		if (n >= 0)
 			return n;
-		if (errno == ECONNRESET)
-			return 0;
-		assert_int_equal(errno, EAGAIN);
-		struct pollfd p = {.fd = peer->fd, .events = POLLIN};
-		poll(&p, 1, 1);
+		assert_int_equal(n, -ECONNRESET);
+		return 0;
 	} while (g_get_monotonic_time() < until);
 	return -EAGAIN;
 }

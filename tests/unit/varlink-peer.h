@@ -14,6 +14,7 @@ typedef struct TestPeer {
 	int fd;
 	GMainContext *context; /* borrowed */
 	GString *input;
+	int received; /* the last descriptor that came along, or -1 */
 } TestPeer;
 
 /* Takes fd. */
