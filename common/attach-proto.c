@@ -33,7 +33,7 @@ _Static_assert(sizeof(TnAttachReply) % RECORD_ALIGN == 0, "records are aligned")
 
 #define REQUEST_FLAGS \
 	(TN_ATTACH_EPHEMERAL | TN_ATTACH_KEEP | TN_ATTACH_DURABLE | TN_ATTACH_NO_VAR_TMP | \
-	 TN_ATTACH_HAS_LEASE)
+	 TN_ATTACH_HAS_LEASE | TN_ATTACH_NO_XATTRS)
 #define REPLY_FLAGS (TN_ATTACHED_CREATED | TN_ATTACHED_FROZEN)
 
 static size_t padded(size_t length)

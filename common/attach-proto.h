@@ -44,6 +44,7 @@ enum {
 	TN_ATTACH_DURABLE = 1 << 2,
 	TN_ATTACH_NO_VAR_TMP = 1 << 3,
 	TN_ATTACH_HAS_LEASE = 1 << 4,
+	TN_ATTACH_NO_XATTRS = 1 << 5,
 };
 
 typedef enum TnStoreKind {

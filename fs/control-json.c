@@ -76,6 +76,7 @@ JsonObject *tn_control_nest_json(const TnNestInfo *info)
 	json_object_set_boolean_member(nest, "ephemeral", info->ephemeral);
 	json_object_set_boolean_member(nest, "keep", info->keep);
 	json_object_set_boolean_member(nest, "durable", info->durable);
+	json_object_set_boolean_member(nest, "xattrs", !info->no_xattrs);
 	json_object_set_string_member(nest, "store",
 				      name_of(stores, G_N_ELEMENTS(stores), info->store, "dir"));
 	json_object_set_int_member(nest, "attachments", info->attachments);

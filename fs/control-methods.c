@@ -101,7 +101,7 @@ static void create_nest(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	const TnPeer *caller = tn_varlink_call_peer(call);
 	const char *name = NULL, *store = NULL;
 	g_autofree const char **deny = NULL, **read_only = NULL;
-	gboolean durable = FALSE;
+	gboolean durable = FALSE, xattrs = TRUE;
 	Limits limits = limits_absent;
 	const TnVarlinkParam params[] = {
 		{"name", TN_VARLINK_STRING, TRUE, &name},
@@ -110,6 +110,7 @@ static void create_nest(TnVarlinkCall *call, JsonObject *parameters, void *data)
 		{"ttl", TN_VARLINK_INT, FALSE, &limits.ttl},
 		{"idle_ttl", TN_VARLINK_INT, FALSE, &limits.idle_ttl},
 		{"durable", TN_VARLINK_BOOL, FALSE, &durable},
+		{"xattrs", TN_VARLINK_BOOL, FALSE, &xattrs},
 		{"store", TN_VARLINK_STRING, FALSE, &store},
 		{"deny", TN_VARLINK_STRINGS, FALSE, &deny},
 		{"read_only", TN_VARLINK_STRINGS, FALSE, &read_only},
@@ -126,6 +127,7 @@ static void create_nest(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	}
 	spec.name = name;
 	spec.durable = durable;
+	spec.no_xattrs = !xattrs;
 	spec.deny = deny;
 	spec.n_deny = count_strings(deny);
 	spec.read_only = read_only;

@@ -54,6 +54,7 @@ static void write_description(FILE *out, TnNest *nest)
 	fprintf(out, "ephemeral %d\n", nest->ephemeral);
 	fprintf(out, "keep %d\n", nest->keep);
 	fprintf(out, "durable %d\n", nest->durable);
+	fprintf(out, "no-xattrs %d\n", nest->no_xattrs);
 	fprintf(out, "store %s\n", nest->store.ops->name);
 	fprintf(out, "bytes %" PRIu64 "\n", atomic_load(&nest->account->bytes_limit));
 	fprintf(out, "inodes %" PRIu64 "\n", atomic_load(&nest->account->inodes_limit));
@@ -177,6 +178,8 @@ static bool parse_line(const char *key, const char *value, TnDescription *ret)
 		return parse_flag(value, &ret->keep);
 	if (strcmp(key, "durable") == 0)
 		return parse_flag(value, &ret->durable);
+	if (strcmp(key, "no-xattrs") == 0)
+		return parse_flag(value, &ret->no_xattrs);
 	if (number > INT64_MAX && strcmp(key, "created") == 0)
 		return false;
 	if (strcmp(key, "id") == 0)

@@ -14,7 +14,7 @@ typedef struct TnDescription {
 	char name[TN_NAME_MAX + 1];
 	uid_t uid;
 	gid_t gid;
-	bool ephemeral, keep, durable;
+	bool ephemeral, keep, durable, no_xattrs;
 	TnStoreKind store;
 	uint64_t bytes, inodes, ttl, idle_ttl;
 	int64_t created_ns;

@@ -47,7 +47,7 @@ struct TnNest {
 	char name[TN_NAME_MAX + 1];
 	uid_t uid;
 	gid_t gid;
-	bool ephemeral, keep, durable;
+	bool ephemeral, keep, durable, no_xattrs;
 	bool many_owners; /* files get the ids of the process that makes them */
 	uint64_t ttl, idle_ttl;
 	int64_t created_ns;
@@ -103,7 +103,7 @@ typedef struct TnNestParts {
 	const char *name;
 	uid_t uid;
 	gid_t gid;
-	bool ephemeral, keep, durable;
+	bool ephemeral, keep, durable, no_xattrs;
 	uint64_t bytes, inodes, ttl, idle_ttl;
 	int64_t created_ns;
 	TnFrom from;

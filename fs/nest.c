@@ -71,6 +71,7 @@ static void take_parts(TnNest *nest, const TnNestParts *parts)
 	nest->ephemeral = parts->ephemeral;
 	nest->keep = parts->keep;
 	nest->durable = parts->durable;
+	nest->no_xattrs = parts->no_xattrs;
 	nest->many_owners = parts->config->many_owners;
 	nest->ttl = parts->ttl;
 	nest->idle_ttl = parts->idle_ttl;
@@ -447,6 +448,7 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 		.ephemeral = nest->ephemeral,
 		.keep = nest->keep,
 		.durable = nest->durable,
+		.no_xattrs = nest->no_xattrs,
 		.store = nest->store.ops->kind,
 		.attachments = nest->n_attachments,
 		.ttl = nest->ttl,

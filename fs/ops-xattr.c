@@ -2,6 +2,10 @@
 /*
  * Extended attributes: user.* on files and directories, charged by name and value. Other
  * name spaces, POSIX ACLs included, are EOPNOTSUPP: nothing here would enforce them.
+ *
+ * In a nest without attributes they are ENOSYS: the kernel says EOPNOTSUPP from then on and
+ * asks no more, in particular not for security.capability before the first write to a file.
+ * Only the list is answered, by an empty one.
  */
 #include "ops.h"
 
@@ -61,6 +65,8 @@ int tn_op_getxattr(TnRequest *request)
 	TN_AUTOFD fd = -1;
 	ssize_t n;
 
+	if (request->nest->no_xattrs)
+		return -ENOSYS;
 	if (!is_user_name(request->name))
 		return -EOPNOTSUPP;
 	fd = open_node(request);
@@ -90,9 +96,10 @@ static ssize_t keep_user_names(char *names, ssize_t size)
 int tn_op_listxattr(TnRequest *request)
 {
 	const struct fuse_getxattr_in *in = (const void *)request->arg;
-	TN_AUTOFD fd = open_node(request);
+	TN_AUTOFD fd = -1;
 	ssize_t n;
 
+	fd = request->nest->no_xattrs ? -EOPNOTSUPP : open_node(request);
 	if (fd == -EOPNOTSUPP)
 		return reply_value(request, in->size, 0);
 	if (fd < 0)
@@ -155,6 +162,8 @@ int tn_op_setxattr(TnRequest *request)
 	TN_AUTOFD fd = -1;
 	int r = tn_check_change(request->nest, request->node);
 
+	if (request->nest->no_xattrs)
+		return -ENOSYS;
 	if (r < 0)
 		return r;
 	if (!is_user_name(request->name))
@@ -177,6 +186,8 @@ int tn_op_removexattr(TnRequest *request)
 	uint64_t before;
 	int r = tn_check_change(nest, request->node);
 
+	if (request->nest->no_xattrs)
+		return -ENOSYS;
 	if (r < 0)
 		return r;
 	if (!is_user_name(request->name))

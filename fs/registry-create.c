@@ -107,6 +107,7 @@ void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const 
 		.ephemeral = !spec->name,
 		.keep = spec->keep,
 		.durable = spec->durable,
+		.no_xattrs = spec->no_xattrs,
 		.bytes = or_default(spec->bytes, registry->config.default_bytes),
 		.inodes = or_default(spec->inodes, registry->config.default_inodes),
 		.ttl = or_default(spec->ttl, TN_UNLIMITED),

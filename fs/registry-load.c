@@ -39,6 +39,7 @@ static int restore(TnRegistry *registry, int home, TnDescription *description, T
 		.gid = description->gid,
 		.keep = description->keep,
 		.durable = description->durable,
+		.no_xattrs = description->no_xattrs,
 		.bytes = description->bytes,
 		.inodes = description->inodes,
 		.ttl = description->ttl,

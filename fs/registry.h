@@ -34,7 +34,7 @@ typedef struct TnNestSpec {
 	const char *name; /* NULL: ephemeral, a name is invented */
 	uid_t uid;
 	gid_t gid;
-	bool keep, durable;
+	bool keep, durable, no_xattrs;
 	uint64_t bytes, inodes, ttl, idle_ttl; /* 0 = default, TN_UNLIMITED = none */
 	TnStoreKind store;
 	/* The directory the nest is named after: it is evicted when that is gone. */
@@ -61,7 +61,7 @@ typedef struct TnNestInfo {
 	uid_t owner_uid;
 	gid_t owner_gid;
 	TnNestState state;
-	bool ephemeral, keep, durable;
+	bool ephemeral, keep, durable, no_xattrs;
 	TnStoreKind store;
 	uint32_t attachments; /* running sandboxes */
 	uint64_t bytes_used, bytes_limit, inodes_used, inodes_limit;

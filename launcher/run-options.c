@@ -24,6 +24,7 @@ typedef enum OptionId {
 	OPTION_NET,
 	OPTION_NO_VAR_TMP,
 	OPTION_NO_WORKSPACE,
+	OPTION_NO_XATTRS,
 	OPTION_QUOTA,
 	OPTION_READ_ONLY,
 	OPTION_REPORT,
@@ -59,6 +60,7 @@ static const Option options_known[] = {
 	{"net", OPTION_NET, true},
 	{"no-var-tmp", OPTION_NO_VAR_TMP, false},
 	{"no-workspace", OPTION_NO_WORKSPACE, false},
+	{"no-xattrs", OPTION_NO_XATTRS, false},
 	{"quota", OPTION_QUOTA, true},
 	{"read-only", OPTION_READ_ONLY, true},
 	{"report", OPTION_REPORT, false},
@@ -258,6 +260,9 @@ static void apply_switch(TnRunOptions *options, OptionId id)
 	case OPTION_HELP:
 		options->help = true;
 		break;
+	case OPTION_NO_XATTRS:
+		options->no_xattrs = true;
+		break;
 	case OPTION_KEEP:
 		options->keep = true;
 		break;
@@ -384,6 +389,6 @@ void tn_run_options_clear(TnRunOptions *options)
 bool tn_run_options_shape_nest(const TnRunOptions *options)
 {
 	return options->bytes || options->inodes || options->ttl || options->idle_ttl ||
-	       options->durable || options->store != TN_STORE_DEFAULT || options->deny.n > 0 ||
-	       options->read_only.n > 0;
+	       options->durable || options->no_xattrs || options->store != TN_STORE_DEFAULT ||
+	       options->deny.n > 0 || options->read_only.n > 0;
 }

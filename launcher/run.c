@@ -34,6 +34,7 @@ static const char usage[] =
 	"  --ttl TIME              evict it this long after it was made: 90s, 15m, 2h, 7d\n"
 	"  --idle-ttl TIME         evict it this long after its last use\n"
 	"  --durable               keep it across a reboot\n"
+	"  --no-xattrs             no extended attributes in it: a request less per new file\n"
 	"  --store KIND            dir, memory or image\n"
 	"  --keep                  keep an unnamed one for a look afterwards\n"
 	"  --deny PATH             a path below /tmp that must not exist (repeatable)\n"
@@ -127,6 +128,8 @@ static int attach(const Prepared *prepared, TnAttached *ret)
 		spec.flags |= TN_ATTACH_KEEP;
 	if (options->durable)
 		spec.flags |= TN_ATTACH_DURABLE;
+	if (options->no_xattrs)
+		spec.flags |= TN_ATTACH_NO_XATTRS;
 	if (!prepared->plan.var_tmp)
 		spec.flags |= TN_ATTACH_NO_VAR_TMP;
 	return tn_attach(ret, &options->daemon, &spec);

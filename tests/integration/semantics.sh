@@ -71,6 +71,29 @@ case_one_user_without_capabilities() {
 	case $TT_ROLE in root) on_view 160 memory ;; *) on_view 160 dir ;; esac
 }
 
+case_a_nest_without_extended_attributes() {
+	cp "$SUITE" conformance
+	passes 15 tmpnest run --no-xattrs -- ./conformance --view /tmp xattr: set-id:
+	runs 0 tmpnest run --nest plain --no-xattrs -- "$TT_PYTHON" -c '
+import errno, os
+open("/tmp/f", "w").close()
+for call in (lambda: os.setxattr("/tmp/f", "user.a", b"1"), lambda: os.getxattr("/tmp/f", "user.a"),
+             lambda: os.removexattr("/tmp/f", "user.a")):
+    try:
+        call()
+        raise SystemExit("no error")
+    except OSError as e:
+        assert e.errno == errno.EOPNOTSUPP, e
+print(os.listxattr("/tmp/f"))'
+	equal 'listed' "$(tail -1 <<<"$out")" '[]'
+	equal 'show' "$(nest plain xattrs)" false
+	eventually 5 nest_has plain state idle
+	tmpnest evict plain
+	tmpnest create plain --no-xattrs
+	equal 'show' "$(nest plain xattrs)" false
+	tmpnest evict plain
+}
+
 case_small_limits_on_a_dir_store() { on_view 15 dir --limits; }
 
 case_small_limits_on_a_memory_store() { on_view 15 memory --limits; }

@@ -36,6 +36,7 @@ static int set_up(void **state)
 		.uid = 1000,
 		.gid = 4294967294U,
 		.keep = true,
+		.no_xattrs = true,
 		.bytes = 1ULL << 40,
 		.inodes = UINT64_MAX,
 		.ttl = 3600,
@@ -83,7 +84,7 @@ static void check_whole(const TnDescription *d)
 	assert_string_equal(d->name, "a.name-1");
 	assert_int_equal(d->uid, 1000);
 	assert_int_equal(d->gid, 4294967294U);
-	assert_true(d->keep && !d->ephemeral && !d->durable);
+	assert_true(d->keep && d->no_xattrs && !d->ephemeral && !d->durable);
 	assert_int_equal(d->store, TN_STORE_DIR);
 	assert_int_equal(d->bytes, 1ULL << 40);
 	assert_int_equal(d->inodes, UINT64_MAX);

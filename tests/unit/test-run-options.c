@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#define WORDS_MAX 24
+#define WORDS_MAX 32
 
 typedef struct Parsed {
 	char text[512];
@@ -68,8 +68,8 @@ static void defaults(void **state)
 	assert_null(o->nest);
 	assert_true(o->bytes == 0 && o->inodes == 0 && o->ttl == 0 && o->idle_ttl == 0);
 	assert_int_equal(o->store, TN_STORE_DEFAULT);
-	assert_false(o->durable || o->no_workspace || o->unshare_net || o->no_var_tmp ||
-		     o->keep_caps || o->report || o->keep || o->help);
+	assert_false(o->no_xattrs || o->durable || o->no_workspace || o->unshare_net ||
+		     o->no_var_tmp || o->keep_caps || o->report || o->keep || o->help);
 	assert_false(o->daemon.system || o->daemon.user);
 	assert_false(tn_run_options_shape_nest(o));
 	/* the command's own words are not ours */
@@ -79,9 +79,10 @@ static void defaults(void **state)
 
 static void everything(void **state)
 {
-	Parsed *p = parse("--nest|box|--quota|64M|--inodes=1000|--ttl|2h|--idle-ttl=max|--durable|"
-			  "--store=memory|--net|none|--no-var-tmp|--run-as|eve|--report|--keep|"
-			  "--system|--runtime-dir|/r|--store-dir=/s|--|--help");
+	Parsed *p = parse(
+		"--nest|box|--quota|64M|--inodes=1000|--ttl|2h|--idle-ttl=max|--durable|"
+		"--store=memory|--net|none|--no-var-tmp|--no-xattrs|--run-as|eve|--report|--keep|"
+		"--system|--runtime-dir|/r|--store-dir=/s|--|--help");
 	const TnRunOptions *o = &p->options;
 
 	assert_int_equal(p->result, 0);
@@ -89,6 +90,7 @@ static void everything(void **state)
 	assert_true(o->bytes == 64 << 20 && o->inodes == 1000 && o->ttl == 7200);
 	assert_true(o->idle_ttl == TN_UNLIMITED);
 	assert_true(o->durable && o->unshare_net && o->no_var_tmp && o->report && o->keep);
+	assert_true(o->no_xattrs);
 	assert_int_equal(o->store, TN_STORE_MEMORY);
 	assert_string_equal(o->run_as, "eve");
 	assert_true(o->daemon.system);
