@@ -68,34 +68,41 @@ static void tick(void)
 }
 
 /* The stamps of the operation's file and directory, where they can be looked at. */
-static void take_stamps(const MdWorker *worker, const MdOperation *op, int side,
-			struct timespec stamps[4])
+typedef struct Stamps {
+	ino_t file;
+	struct timespec times[4];
+} Stamps;
+
+static void take_stamps(const MdWorker *worker, const MdOperation *op, int side, Stamps *ret)
 {
 	char parent[MD_PATH];
 	struct stat st;
 	char *slash;
 
-	memset(stamps, 0, 4 * sizeof(stamps[0]));
+	*ret = (Stamps){0};
 	if (fstatat(worker->cwd[side], op->path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    !S_ISFIFO(st.st_mode)) {
-		stamps[0] = st.st_mtim;
-		stamps[1] = st.st_ctim;
+		ret->file = st.st_ino;
+		ret->times[0] = st.st_mtim;
+		ret->times[1] = st.st_ctim;
 	}
 	strcpy(parent, op->path);
 	slash = strrchr(parent, '/');
 	strcpy(slash ? slash : parent, slash ? "" : ".");
 	if (fstatat(worker->cwd[side], parent, &st, 0) == 0) {
-		stamps[2] = st.st_mtim;
-		stamps[3] = st.st_ctim;
+		ret->times[2] = st.st_mtim;
+		ret->times[3] = st.st_ctim;
 	}
 }
 
-static uint32_t moved(const struct timespec before[4], const struct timespec after[4])
+static uint32_t moved(const Stamps *before, const Stamps *after)
 {
-	uint32_t bits = 0;
+	/* Another file by that name: its stamps may happen to be the same. */
+	uint32_t bits = before->file != after->file ? 3 : 0;
 
 	for (int i = 0; i < 4; i++) {
-		if (before[i].tv_sec != after[i].tv_sec || before[i].tv_nsec != after[i].tv_nsec)
+		if (before->times[i].tv_sec != after->times[i].tv_sec ||
+		    before->times[i].tv_nsec != after->times[i].tv_nsec)
 			bits |= 1U << i;
 	}
 	return bits;
@@ -103,10 +110,10 @@ static uint32_t moved(const struct timespec before[4], const struct timespec aft
 
 static void run_both(MdWorker *worker, const MdOperation *op, MdOutcome outcomes[MD_SIDES])
 {
-	struct timespec before[MD_SIDES][4], after[4];
+	Stamps before[MD_SIDES], after;
 
 	for (int side = 0; op->tick && side < MD_SIDES; side++)
-		take_stamps(worker, op, side, before[side]);
+		take_stamps(worker, op, side, &before[side]);
 	if (op->tick)
 		tick();
 	for (int side = 0; side < MD_SIDES; side++) {
@@ -114,8 +121,8 @@ static void run_both(MdWorker *worker, const MdOperation *op, MdOutcome outcomes
 		/* A write that failed for want of space may or may not have moved them. */
 		if (!op->tick || outcomes[side].result < 0)
 			continue;
-		take_stamps(worker, op, side, after);
-		outcomes[side].moved = moved(before[side], after);
+		take_stamps(worker, op, side, &after);
+		outcomes[side].moved = moved(&before[side], &after);
 	}
 }
 
