@@ -164,6 +164,40 @@ static void fanotify(void)
 	check(tc_is_filled(event.fd, 0, 1, 'x'));
 }
 
+/* One event of that kind, which names the entry behind the handle of its directory. */
+static void expect_named(int fd, uint64_t mask, const char *name)
+{
+	_Alignas(8) char data[500];
+	const struct fanotify_event_metadata *event = (const void *)data;
+	const struct fanotify_event_info_fid *info = (const void *)(event + 1);
+	const struct file_handle *handle = (const void *)info->handle;
+
+	equal(read(fd, data, sizeof(data)), event->event_len);
+	equal(event->mask, mask);
+	equal(info->hdr.info_type, FAN_EVENT_INFO_TYPE_DFID_NAME);
+	check(strcmp((const char *)handle->f_handle + handle->handle_bytes, name) == 0);
+}
+
+/* What a plain user may ask for. */
+static void fanotify_by_name(void)
+{
+	int fd = fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK | FAN_REPORT_DFID_NAME, O_RDONLY);
+	int file;
+
+	if (fd < 0 && (errno == EPERM || errno == ENOSYS || errno == EINVAL))
+		tc_skip("no fanotify for this process: %s", strerror(errno));
+	ok(fd);
+	ok(mkdir("d", 0755));
+	ok(fanotify_mark(fd, FAN_MARK_ADD,
+			 FAN_CREATE | FAN_MODIFY | FAN_DELETE | FAN_EVENT_ON_CHILD, AT_FDCWD, "d"));
+	file = (int)ok(open("d/some-name", O_WRONLY | O_CREAT, 0644));
+	expect_named(fd, FAN_CREATE, "some-name");
+	ok(write(file, "x", 1));
+	expect_named(fd, FAN_MODIFY, "some-name");
+	ok(unlink("d/some-name"));
+	expect_named(fd, FAN_DELETE, "some-name");
+}
+
 static void tail(void)
 {
 	int ends[2], log = tc_make("log", 0644);
@@ -203,6 +237,7 @@ const TcCase tc_watch[] = {
 	{"leases", leases},
 	{"F_NOTIFY", directory_notify},
 	{"fanotify", fanotify},
+	{"fanotify that reports names", fanotify_by_name},
 	{"tail -F", tail},
 	{0},
 };

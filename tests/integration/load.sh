@@ -60,6 +60,28 @@ long four_writers_for_ten_minutes
 limit four_writers_for_ten_minutes 900
 case_four_writers_for_ten_minutes() { stress dir 600; }
 
+# Clients that die in the middle of what they do: the account is what the store holds.
+case_the_account_after_clients_were_killed() {
+	local i seed=$RANDOM
+	own_daemon
+	echo "seed $seed"
+	cp "$TT_BUILD/tests/model/stress" stress
+	tmpnest create killed --quota 4M
+	for i in 1 2 3 4 5 6; do
+		background writers tmpnest run --nest killed -- ./stress 20 4 $((seed + i)) /tmp
+		sleep "0.$((RANDOM % 8 + 2))"
+		end_background
+		eventually 5 nest_has killed state idle
+		runs 0 tmpnest show killed --json --verify
+	done
+	runs 0 tmpnest run --nest killed -- sh -c 'cd /tmp && chmod -R u+rwx . && rm -rf ./* && ls -A | wc -l'
+	equal 'entries left' "$(tail -1 <<<"$out")" 0
+	eventually 10 nest_has killed state idle
+	equal 'bytes' "$(nest killed bytes_used)" 0
+	equal 'inodes' "$(nest killed inodes_used)" 0
+	tmpnest evict killed
+}
+
 # many_files N: made, found, looked at by git, removed; the daemon's memory for each.
 many_files() {
 	local n=$1 before nodes at_most=200
