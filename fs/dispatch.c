@@ -3,6 +3,7 @@
 
 #include "log.h"
 #include "macros.h"
+#include "observe.h"
 #include "ops.h"
 
 #include <errno.h>
@@ -189,6 +190,7 @@ size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, s
 		.identity = identity,
 	};
 	const Row *row = &unknown;
+	int64_t begun;
 	uint64_t refusals;
 	int r;
 
@@ -201,7 +203,9 @@ size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, s
 		atomic_fetch_add_explicit(&nest->arena.header->requests[in->opcode], 1,
 					  memory_order_relaxed);
 	refusals = atomic_load_explicit(&nest->account->refusals, memory_order_relaxed);
+	begun = tn_observe_begin(&request);
 	r = in->len == size ? serve(&request, row) : -EINVAL;
+	tn_observe_end(&request, begun);
 	if (r == -ENOSPC || r == -EDQUOT)
 		r = tn_nest_store_answer(nest, r, refusals);
 	if (r == TN_NO_REPLY || row->silent)

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "arena.h"
+#include "events.h"
 #include "fdcache.h"
 #include "nest.h"
 #include "node.h"
@@ -20,6 +21,7 @@
 #include "policy.h"
 #include "quota.h"
 #include "space.h"
+#include "stats.h"
 #include "store.h"
 
 #include <pthread.h>
@@ -89,7 +91,10 @@ struct TnNest {
 
 	TnRegistry *registry;   /* borrowed; told when a superblock ends */
 	_Atomic uint64_t ended; /* generation whose device said ENODEV to a serving thread, or 0 */
-	struct TnNest *next;    /* the registry's list */
+	TnEvents *events;       /* what happened here, for operators; NULL: not noted */
+	TnStats *stats;         /* of the daemon; borrowed from the registry, or NULL */
+	_Atomic uint64_t busy_ns; /* time that requests took, all together */
+	struct TnNest *next;      /* the registry's list */
 };
 
 /*

@@ -3,6 +3,7 @@
 #include "nest-private.h"
 
 #include "log.h"
+#include "observe.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@ static void note_full(TnNest *nest, const char *why)
 	int64_t now = tn_monotonic(), said = atomic_load(&nest->store_full_said);
 	uint64_t total = atomic_fetch_add(&nest->store_full, 1) + 1;
 
+	tn_observe_store_full(nest);
 	if (said && now - said < SAY_AGAIN_NS)
 		return;
 	if (atomic_compare_exchange_strong(&nest->store_full_said, &said, now))

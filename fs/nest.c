@@ -6,6 +6,7 @@
 #include "log.h"
 #include "macros.h"
 #include "nest-pins.h"
+#include "observe.h"
 #include "ops.h"
 #include "recount.h"
 #include "registry-private.h"
@@ -50,6 +51,7 @@ static void clear_locks(TnNest *nest)
 
 static void nest_free(TnNest *nest)
 {
+	tn_events_free(nest->events);
 	tn_node_table_free(nest->table);
 	tn_arena_clear(&nest->arena);
 	clear_locks(nest);
@@ -98,6 +100,11 @@ int tn_nest_new(TnNest **ret, const TnNestParts *parts)
 		return -ENOMEM;
 	take_parts(nest, parts);
 	init_locks(nest);
+	if (parts->registry) {
+		nest->events =
+			tn_events_new(parts->registry->events, parts->id, parts->uid, parts->name);
+		nest->stats = &parts->registry->stats;
+	}
 	r = tn_arena_init(&nest->arena, parts->id);
 	if (r == 0 && fstat(parts->store.data, &root) < 0)
 		r = -errno;
@@ -162,6 +169,13 @@ void tn_nest_ended(TnNest *nest)
 	tn_registry_wake_janitor(nest->registry);
 }
 
+static void tell_detached(TnNest *nest)
+{
+	tn_events_add(nest->events, TN_EVENT_DETACH);
+	if (nest->stats)
+		tn_stats_add(&nest->stats->detached);
+}
+
 static void drop_attachments(TnNest *nest)
 {
 	while (nest->attachments) {
@@ -170,6 +184,7 @@ static void drop_attachments(TnNest *nest)
 		nest->attachments = attachment->next;
 		tn_nest_release_pins(nest, attachment);
 		free(attachment);
+		tell_detached(nest);
 	}
 	nest->n_attachments = 0;
 }
@@ -301,6 +316,9 @@ static int attach(TnNest *nest, TnAttachment *ret)
 	nest->n_attachments++;
 	nest->attached_once = true;
 	nest->detached = false;
+	tn_events_add(nest->events, TN_EVENT_ATTACH);
+	if (nest->stats)
+		tn_stats_add(&nest->stats->attached);
 	atomic_store(&nest->arena.header->last_used_ns, tn_now());
 	*ret = (TnAttachment){.id = attachment->id, .mount = mount, .frozen = nest->frozen};
 	return 0;
@@ -327,6 +345,7 @@ void tn_nest_detach(TnNest *nest, uint64_t attachment_id)
 			tn_nest_release_pins(nest, attachment);
 			free(attachment);
 			nest->n_attachments--;
+			tell_detached(nest);
 			break;
 		}
 	}
@@ -390,7 +409,9 @@ int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation
 		atomic_fetch_sub(&nest->account->refusals, 1); /* only the last one is one */
 		r = tn_quota_reserve(nest->account, bytes, inodes, ret);
 	}
-	if (r == 0)
+	if (r < 0)
+		tn_observe_quota(nest);
+	else
 		r = tn_nest_take_space(nest, bytes, inodes, ret);
 	return r;
 }
@@ -399,6 +420,8 @@ uint64_t tn_nest_reserve_some(TnNest *nest, uint64_t bytes, TnReservation *ret)
 {
 	uint64_t got = tn_quota_reserve_some(nest->account, bytes, ret);
 
+	if (got == 0 && bytes > 0)
+		tn_observe_quota(nest);
 	return got > 0 && tn_nest_take_space(nest, got, 0, ret) < 0 ? 0 : got;
 }
 
@@ -467,6 +490,7 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 	ret->store_full_total = atomic_load(&nest->store_full);
 	ret->requests_total = count_requests(header);
 	ret->last_used_ns = atomic_load(&header->last_used_ns);
+	ret->busy_ns = atomic_load(&nest->busy_ns);
 	pthread_mutex_lock(&nest->table_lock);
 	ret->nodes_cached = tn_node_count(nest->table);
 	pthread_mutex_unlock(&nest->table_lock);

@@ -3,6 +3,7 @@
 
 #include "log.h"
 #include "macros.h"
+#include "observe.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -95,9 +96,10 @@ TnVerdict tn_verdict_of_node(TnNest *nest, uint32_t index)
 	return verdict(nest, index, NULL);
 }
 
-static int refused(TnNest *nest, int error)
+int tn_refused(TnNest *nest, uint32_t node, const char *name, int error)
 {
 	atomic_fetch_add(&nest->arena.header->denied, 1);
+	tn_observe_denied(nest, node, name, -error);
 	return error;
 }
 
@@ -122,9 +124,9 @@ int tn_check_new_name(TnNest *nest, uint32_t parent, const char *name)
 		return -EROFS;
 	switch (verdict(nest, parent, name)) {
 	case TN_DENIED:
-		return refused(nest, -EACCES);
+		return tn_refused(nest, parent, name, -EACCES);
 	case TN_READ_ONLY:
-		return refused(nest, -EROFS);
+		return tn_refused(nest, parent, name, -EROFS);
 	default:
 		return 0;
 	}
@@ -138,9 +140,9 @@ int tn_check_old_name(TnNest *nest, uint32_t parent, const char *name)
 		return -EROFS;
 	switch (verdict(nest, parent, name)) {
 	case TN_DENIED:
-		return refused(nest, -ENOENT);
+		return tn_refused(nest, parent, name, -ENOENT);
 	case TN_READ_ONLY:
-		return refused(nest, -EROFS);
+		return tn_refused(nest, parent, name, -EROFS);
 	default:
 		return 0;
 	}
@@ -155,7 +157,7 @@ int tn_check_change(TnNest *nest, uint32_t index)
 	/* Denied names are never handed out, so only read-only rules need a look at the node. */
 	if (tn_policy_has_read_only(nest->policy) &&
 	    tn_verdict_of_node(nest, index) == TN_READ_ONLY)
-		return refused(nest, -EROFS);
+		return tn_refused(nest, index, NULL, -EROFS);
 	return 0;
 }
 

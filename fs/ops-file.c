@@ -10,6 +10,7 @@
 #include "ops.h"
 
 #include "macros.h"
+#include "observe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,6 +94,7 @@ static ssize_t write_page_by_page(TnNest *nest, TnNode *node, int fd, const uint
 			return -errno;
 		if (after.st_blocks > before.st_blocks &&
 		    tn_quota_reserve(nest->account, TN_PAGE_SIZE, 0, &reservation) < 0) {
+			tn_observe_quota(nest);
 			fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)page,
 				  TN_PAGE_SIZE);
 			if (after.st_size > before.st_size && ftruncate(fd, before.st_size) < 0)

@@ -57,7 +57,7 @@ int tn_op_lookup(TnRequest *request)
 	int r;
 
 	if (tn_verdict_of_name(nest, request->node, request->name) == TN_DENIED) {
-		atomic_fetch_add(&nest->arena.header->denied, 1);
+		tn_refused(nest, request->node, request->name, -ENOENT);
 		return reply_missing(request);
 	}
 	r = find_name(request, &entry);

@@ -312,8 +312,7 @@ static int check_inside(TnNest *nest, const Entry *moved, uint32_t parent, const
 	tn_policy_each_below(nest->policy, subtree, components, n, search_below, &search);
 	if (search.strictest == TN_ALLOWED)
 		return 0;
-	atomic_fetch_add(&nest->arena.header->denied, 1);
-	return search.strictest == TN_DENIED ? -EACCES : -EROFS;
+	return tn_refused(nest, parent, name, search.strictest == TN_DENIED ? -EACCES : -EROFS);
 }
 
 static int check_rename(TnNest *nest, const Entry *from, const Entry *to, unsigned flags)

@@ -81,6 +81,9 @@ TnVerdict tn_verdict_of_name(TnNest *nest, uint32_t parent, const char *name);
 /* What they say of a node, by any of the names it is known under (its place). */
 TnVerdict tn_verdict_of_node(TnNest *nest, uint32_t index);
 
+/* A rule refuses the request at this node, or at this name in it: counts, tells operators. error.
+ */
+int tn_refused(TnNest *nest, uint32_t node, const char *name, int error);
 /* Making an entry: 0, -ENOENT in a removed directory, -EPERM in the view's root, -EACCES, -EROFS;
  * counts refusals. */
 int tn_check_new_name(TnNest *nest, uint32_t parent, const char *name);

@@ -222,19 +222,39 @@ static bool prefix_matches(const Rule *rule, const char *const components[], siz
 	return true;
 }
 
-TnVerdict tn_policy_match(const TnPolicy *policy, TnSubtree subtree, const char *const components[],
-			  size_t n)
+/* The first of the strictest rules that match, or NULL. */
+static const Rule *find_strictest(const TnPolicy *policy, TnSubtree subtree,
+				  const char *const components[], size_t n)
 {
 	TnVerdict strictest = TN_ALLOWED;
+	const Rule *found = NULL;
 
 	for (size_t i = 0; i < policy->n_rules; i++) {
 		const Rule *rule = &policy->rules[i];
 
 		if (rule->verdict > strictest && rule->subtree == subtree && rule->n <= n &&
-		    prefix_matches(rule, components, rule->n))
+		    prefix_matches(rule, components, rule->n)) {
 			strictest = rule->verdict;
+			found = rule;
+		}
 	}
-	return strictest;
+	return found;
+}
+
+TnVerdict tn_policy_match(const TnPolicy *policy, TnSubtree subtree, const char *const components[],
+			  size_t n)
+{
+	const Rule *rule = find_strictest(policy, subtree, components, n);
+
+	return rule ? rule->verdict : TN_ALLOWED;
+}
+
+const char *tn_policy_find(const TnPolicy *policy, TnSubtree subtree,
+			   const char *const components[], size_t n)
+{
+	const Rule *rule = find_strictest(policy, subtree, components, n);
+
+	return rule ? rule->absolute : NULL;
 }
 
 size_t tn_policy_depth(const TnPolicy *policy)

@@ -50,6 +50,10 @@ int tn_policy_add(TnPolicy *policy, const char *pattern, bool deny);
 TnVerdict tn_policy_match(const TnPolicy *policy, TnSubtree subtree, const char *const components[],
 			  size_t n);
 
+/* The pattern of the strictest rule that matches, or NULL. */
+const char *tn_policy_find(const TnPolicy *policy, TnSubtree subtree,
+			   const char *const components[], size_t n);
+
 /* Components that a caller must supply to tn_policy_match(): a deeper place needs no more. */
 size_t tn_policy_depth(const TnPolicy *policy);
 

@@ -18,6 +18,8 @@ struct TnRegistry {
 	int nests, trash; /* directories of the store */
 	TnFdCache *dirs, *files;
 	char boot_id[TN_BOOT_ID_MAX];
+	TnEventHub *events;
+	TnStats stats;
 
 	pthread_mutex_t lock; /* guards the list; taken before any nest's locks */
 	TnNest *list;         /* newest first; one reference each */

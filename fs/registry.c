@@ -108,6 +108,16 @@ TnNest **tn_registry_list(TnRegistry *registry, uid_t owner, size_t *ret_n)
 	return array;
 }
 
+TnEventHub *tn_registry_events(TnRegistry *registry)
+{
+	return registry->events;
+}
+
+const TnStats *tn_registry_stats(const TnRegistry *registry)
+{
+	return &registry->stats;
+}
+
 size_t tn_registry_count(TnRegistry *registry, int64_t *ret_empty_ns)
 {
 	size_t count;
@@ -164,6 +174,8 @@ int tn_registry_evict(TnRegistry *registry, TnNest *nest, bool force, uint32_t *
 	pthread_mutex_unlock(&registry->lock);
 	if (!listed)
 		return 0; /* another eviction was faster */
+	tn_event_hub_add(registry->events, TN_EVENT_EVICT, nest->id, nest->uid, nest->name);
+	tn_stats_add(&registry->stats.evicted);
 	tn_nest_stop(nest);
 	tn_registry_discard_id(registry, nest->id);
 	tn_nest_unref(nest);
@@ -197,6 +209,8 @@ static int start(TnRegistry *registry)
 {
 	int r = open_dirs(registry);
 
+	if (r == 0)
+		r = tn_event_hub_new(&registry->events);
 	if (r == 0)
 		r = tn_fdcache_new(&registry->dirs, DIRS_MOST);
 	if (r == 0)
@@ -259,6 +273,7 @@ void tn_registry_free(TnRegistry *registry)
 	wipe_a_while(registry);
 	tn_fdcache_free(registry->dirs);
 	tn_fdcache_free(registry->files);
+	tn_event_hub_free(registry->events);
 	tn_close(&registry->nests);
 	tn_close(&registry->trash);
 	pthread_cond_destroy(&registry->janitor_wake);

@@ -19,6 +19,8 @@
 typedef struct TnRegistry TnRegistry;
 typedef struct TnNest TnNest;
 typedef struct TnServe TnServe;
+typedef struct TnEventHub TnEventHub;
+typedef struct TnStats TnStats;
 
 typedef struct TnRegistryConfig {
 	int store_fd;         /* the store directory; borrowed */
@@ -68,7 +70,8 @@ typedef struct TnNestInfo {
 	uint64_t ttl, idle_ttl; /* seconds or TN_UNLIMITED */
 	const char *from; /* directory it is named after, or NULL; valid as long as the nest */
 	uint64_t denied_total, quota_hits_total, requests_total;
-	uint64_t store_full_total; /* refused for want of room on the store's disk */
+	uint64_t store_full_total;        /* refused for want of room on the store's disk */
+	uint64_t busy_ns;                 /* time that requests took since the worker started */
 	uint64_t nodes_cached;            /* inodes that the kernel holds a reference on */
 	int64_t created_ns, last_used_ns; /* CLOCK_REALTIME */
 } TnNestInfo;
@@ -101,6 +104,10 @@ TnNest **tn_registry_list(TnRegistry *registry, uid_t owner, size_t *ret_n);
  * !force (*ret_users says how many).
  */
 int tn_registry_evict(TnRegistry *registry, TnNest *nest, bool force, uint32_t *ret_users);
+
+/* Events of all nests, and counts; they live as long as the registry. */
+TnEventHub *tn_registry_events(TnRegistry *registry);
+const TnStats *tn_registry_stats(const TnRegistry *registry);
 
 /* Nests that exist now, and how long none has existed (ns, 0 while there is one). */
 size_t tn_registry_count(TnRegistry *registry, int64_t *ret_empty_ns);
