@@ -297,7 +297,7 @@ int tn_ledger_file_save(TnLedgerFile *file)
 	result = print_durably(file->ledger, fd);
 	if (result == 0 && renameat(file->dir_fd, name, file->dir_fd, base_name(file)) < 0)
 		result = -errno;
-	if (result == 0 && fsync(file->dir_fd) < 0)
+	if (result == 0 && (file->has_new || file->recovered) && fsync(file->dir_fd) < 0)
 		result = -errno;
 	if (result < 0) {
 		unlinkat(file->dir_fd, name, 0);

@@ -22,6 +22,7 @@ typedef struct TnLedgerFile {
 	TnLedger *ledger;
 	bool was_corrupt; /* this open has set the file aside */
 	bool recovered;   /* this open took over an intent: save before anything else ends */
+	bool has_new;     /* the caller made a stub since: it must survive a power cut */
 	int lock_fd, dir_fd, intent_fd;
 } TnLedgerFile;
 
@@ -50,7 +51,11 @@ int tn_ledger_file_open(TnLedgerFile *file, const char *path);
  */
 int tn_ledger_file_intend(TnLedgerFile *file, const TnLedger *intents);
 
-/* Replaces the file, durably, and takes intents back. 0 or -errno: the old one stands. */
+/*
+ * Replaces the file, and takes intents back. Durably when it records something new; else a power
+ * cut may bring the old one back, whole, which only names more than there is. 0 or -errno: the old
+ * one stands.
+ */
 int tn_ledger_file_save(TnLedgerFile *file);
 
 /* Unlocks and frees; harmless on one that was never opened. */

@@ -75,6 +75,28 @@ int tn_stub_open_parent(const char *path, const char **ret_name)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+int tn_stub_dir_of(TnStubDir *dir, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+
+	if (length && dir->fd >= 0 && strncmp(dir->path, path, length) == 0 &&
+	    dir->path[length] == '\0') {
+		*ret_name = slash + 1;
+		return dir->fd;
+	}
+	tn_close(&dir->fd);
+	dir->fd = tn_stub_open_parent(path, ret_name);
+	if (dir->fd >= 0)
+		snprintf(dir->path, sizeof(dir->path), "%.*s", (int)length, path);
+	return dir->fd;
+}
+
+void tn_stub_dir_clear(TnStubDir *dir)
+{
+	tn_close(&dir->fd);
+}
+
 static int look(int fd, const char *name, int flags, struct statx *ret)
 {
 	return statx(fd, name, flags | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
@@ -117,9 +139,9 @@ static int write_text(int fd, const char *text)
 }
 
 /* The caller's umask may have taken bits away that the sandbox's user needs. */
-static int complete_file(int fd, const TnLedgerEntry *entry, const char *text)
+static int complete_file(int fd, const TnLedgerEntry *entry, const char *text, struct statx *ret)
 {
-	struct stat status;
+	int looked;
 
 	if (entry->filled) {
 		int result = write_text(fd, text);
@@ -127,11 +149,10 @@ static int complete_file(int fd, const TnLedgerEntry *entry, const char *text)
 		if (result < 0)
 			return result;
 	}
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	if ((status.st_mode & 07777) != 0444 && fchmod(fd, 0444) < 0)
-		return -errno;
-	return 0;
+	looked = look(fd, "", AT_EMPTY_PATH, ret);
+	if (looked < 0 || (ret->stx_mode & 07777) == 0444)
+		return looked;
+	return fchmod(fd, 0444) < 0 ? -errno : 0;
 }
 
 int tn_stub_prepare(int parent_fd, TnLedgerEntry *entry)
@@ -144,8 +165,7 @@ int tn_stub_prepare(int parent_fd, TnLedgerEntry *entry)
 	if (entry->kind == TN_STUB_DIR)
 		return -ENOTSUP;
 	fd = openat(parent_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0444);
-	if (fd < 0 || complete_file(fd, entry, tn_stub_text(entry->path)) < 0 ||
-	    look(fd, "", AT_EMPTY_PATH, &status) < 0)
+	if (fd < 0 || complete_file(fd, entry, tn_stub_text(entry->path), &status) < 0)
 		return -ENOTSUP;
 	set_identity(entry, &status);
 	return tn_steal_fd(&fd);
@@ -155,11 +175,12 @@ static int publish_file(int parent_fd, const char *name, const TnLedgerEntry *en
 {
 	TN_AUTOFD fd =
 		openat(parent_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+	struct statx status;
 	int result;
 
 	if (fd < 0)
 		return -errno;
-	result = complete_file(fd, entry, tn_stub_text(entry->path));
+	result = complete_file(fd, entry, tn_stub_text(entry->path), &status);
 	if (result < 0) {
 		unlinkat(parent_fd, name, 0);
 		return result;

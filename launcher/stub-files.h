@@ -10,11 +10,28 @@
 
 #include "ledger.h"
 
+#include <limits.h>
+
 /*
  * Opens the directory that path lies in, refusing symbolic links all the way: *ret_name is
  * the rest of path. A descriptor, or -ELOOP, -ENOTDIR, -ENOENT, -EACCES, ...
  */
 int tn_stub_open_parent(const char *path, const char **ret_name);
+
+/* The directory opened last: paths come sorted, and most lie beside the one before. */
+typedef struct TnStubDir {
+	char path[PATH_MAX]; /* with its slash */
+	int fd;
+} TnStubDir;
+
+#define TN_STUB_DIR_INIT \
+	{ \
+		.fd = -1 \
+	}
+
+/* As tn_stub_open_parent(), but the descriptor stays dir's until the next call. */
+int tn_stub_dir_of(TnStubDir *dir, const char *path, const char **ret_name);
+void tn_stub_dir_clear(TnStubDir *dir);
 
 /*
  * First half of making entry->path: fills dev, ino and btime_ns when they can be known before

@@ -28,9 +28,7 @@ typedef struct Hold {
 	Plan *plans;
 	size_t n_plans;
 	bool changed;
-	/* the last parent looked up: wanted paths come sorted */
-	char dir[PATH_MAX];
-	int dir_fd;
+	TnStubDir dir;
 } Hold;
 
 static const char *why_skipped(int error)
@@ -58,24 +56,6 @@ static const char *why_skipped(int error)
 static int compare_wants(const void *a, const void *b)
 {
 	return strcmp(((const TnStubWant *)a)->path, ((const TnStubWant *)b)->path);
-}
-
-/* A descriptor that stays the hold's; *ret_name is the last part of path. */
-static int open_dir_of(Hold *hold, const char *path, const char **ret_name)
-{
-	const char *slash = strrchr(path, '/');
-	size_t length = slash ? (size_t)(slash - path) + 1 : 0;
-
-	if (length && hold->dir_fd >= 0 && strncmp(hold->dir, path, length) == 0 &&
-	    hold->dir[length] == '\0') {
-		*ret_name = slash + 1;
-		return hold->dir_fd;
-	}
-	tn_close(&hold->dir_fd);
-	hold->dir_fd = tn_stub_open_parent(path, ret_name);
-	if (hold->dir_fd >= 0)
-		snprintf(hold->dir, sizeof(hold->dir), "%.*s", (int)length, path);
-	return hold->dir_fd;
 }
 
 /* The entry of path's stub when it is one that we made and nobody has changed; else NULL. */
@@ -169,7 +149,7 @@ static int plan_one(Hold *hold, const TnStubWant *want)
 	const char *name;
 	int dir_fd, result;
 
-	dir_fd = open_dir_of(hold, want->path, &name);
+	dir_fd = tn_stub_dir_of(&hold->dir, want->path, &name);
 	if (dir_fd < 0 && !(dir_fd == -ENOENT && is_planned_dir(hold, want->path))) {
 		tn_stubs_note(hold->stubs, TN_STUB_SKIPPED, want->path, why_skipped(dir_fd));
 		return 0;
@@ -202,6 +182,7 @@ static int record_witnesses(Hold *hold)
 		if (tn_stub_names_has(&stubs->names, hold->plans[i].entry.path))
 			continue;
 		changed = true;
+		stubs->witness.has_new = true;
 		result = tn_ledger_add(stubs->witness.ledger, &hold->plans[i].entry, NULL);
 	}
 	return changed && result == 0 ? tn_ledger_file_save(&stubs->witness) : result;
@@ -232,7 +213,7 @@ static int record_intents(Hold *hold)
 static void make_one(Hold *hold, Plan *plan)
 {
 	TnStubs *stubs = hold->stubs;
-	int dir_fd = open_dir_of(hold, plan->entry.path, &plan->name);
+	int dir_fd = tn_stub_dir_of(&hold->dir, plan->entry.path, &plan->name);
 	int result = dir_fd;
 
 	/* its directory was not there before: the file can only be prepared now */
@@ -248,6 +229,7 @@ static void make_one(Hold *hold, Plan *plan)
 	}
 	if (result == 0) {
 		hold->changed = true;
+		stubs->file.has_new = true;
 		tn_stubs_note(stubs, TN_STUB_CREATED, plan->entry.path, NULL);
 		return;
 	}
@@ -286,7 +268,7 @@ static void take_back(Hold *hold)
 	for (size_t i = hold->n_plans; i-- > 0;) {
 		const TnLedgerEntry *entry = &hold->plans[i].entry;
 		const char *name;
-		int dir_fd = entry->path ? open_dir_of(hold, entry->path, &name) : -1;
+		int dir_fd = entry->path ? tn_stub_dir_of(&hold->dir, entry->path, &name) : -1;
 
 		if (dir_fd >= 0)
 			tn_stub_remove(dir_fd, name, entry);
@@ -324,7 +306,7 @@ static int hold_locked(Hold *hold, const TnStubWant *wants, size_t n_wants)
 int tn_stubs_hold(TnStubs *stubs, const char *run_id, const TnStubHolder *holder, bool by_mounts,
 		  const TnStubWant *wants, size_t n_wants)
 {
-	Hold hold = {.stubs = stubs, .dir_fd = -1};
+	Hold hold = {.stubs = stubs, .dir = TN_STUB_DIR_INIT};
 	int result = tn_stubs_lock(stubs);
 
 	if (result < 0)
@@ -334,7 +316,7 @@ int tn_stubs_hold(TnStubs *stubs, const char *run_id, const TnStubHolder *holder
 	result = hold_locked(&hold, wants, n_wants);
 	for (size_t i = 0; i < hold.n_plans; i++)
 		tn_close(&hold.plans[i].prepared);
-	tn_close(&hold.dir_fd);
+	tn_stub_dir_clear(&hold.dir);
 	tn_stub_index_clear(&hold.index);
 	free(hold.plans);
 	tn_stubs_unlock(stubs);

@@ -12,7 +12,7 @@
 
 void tn_stubs_note(TnStubs *stubs, TnStubOutcome outcome, const char *path, const char *why);
 
-/* Durable; nothing to do without a file. 0 or -errno. */
+/* As tn_ledger_file_save(); nothing to do without a file. */
 int tn_stubs_save(TnStubs *stubs);
 
 /*

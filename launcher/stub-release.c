@@ -97,10 +97,11 @@ static const char *why_kept(int error)
 }
 
 /* Tries the entries [place, end), which all name one path and are all dropped. */
-static void remove_stub(TnStubs *stubs, const TnStubIndex *index, size_t place, size_t end)
+static void remove_stub(TnStubs *stubs, TnStubDir *dir, const TnStubIndex *index, size_t place,
+			size_t end)
 {
 	const char *path = tn_stub_index_at(index, place)->path, *name;
-	TN_AUTOFD dir_fd = tn_stub_open_parent(path, &name);
+	int dir_fd = tn_stub_dir_of(dir, path, &name);
 	int result = dir_fd < 0 ? dir_fd : -ESTALE;
 
 	if (!tn_stubs_may_remove(stubs, path)) {
@@ -164,6 +165,7 @@ static bool pass_inwards(const TnStubIndex *index, TnLedgerEntry *entry)
 static int remove_unheld(TnStubs *stubs)
 {
 	TnStubIndex index;
+	TnStubDir dir = TN_STUB_DIR_INIT;
 	TN_AUTOFREE const char **touched = NULL;
 	size_t n_touched = 0;
 	int result = tn_stub_index_init(&index, stubs->file.ledger);
@@ -188,9 +190,10 @@ static int remove_unheld(TnStubs *stubs)
 			tn_stubs_note(stubs, TN_STUB_RELEASED,
 				      tn_stub_index_at(&index, place)->path, NULL);
 		else
-			remove_stub(stubs, &index, place, end);
+			remove_stub(stubs, &dir, &index, place, end);
 		touched[n_touched++] = tn_stub_index_at(&index, place)->path;
 	}
+	tn_stub_dir_clear(&dir);
 	if (touched)
 		tn_stubs_update_git(stubs, touched, n_touched);
 	for (size_t i = 0; i < index.n_positions; i++) {
