@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Counts the FUSE requests of each user operation, from the daemon's own counters, and
-# times it inside a sandbox.  bench/requests.sh [ROUNDS]
+# times it inside a sandbox.  bench/requests.sh [ROUNDS [OPTION-OF-RUN...]]
 #
 # The requests of a run with 0 rounds (starting a sandbox, preparing the scene) are taken
 # off; FORGET and BATCH_FORGET have no reply and are listed, not counted.
 . "$(dirname "$0")/lib.sh"
 ROUNDS=${1:-1000}
+OPTIONS=("${@:2}")
 bench_begin
 cp "$BUILD/bench/ops" ops
 
 counts() { # OPERATION ROUNDS: the daemon's counters of a new nest that has run it, then the time
 	local us
-	us=$(tmpnest run --nest counted --no-var-tmp -- ./ops "$1" "$2" /tmp)
+	us=$(tmpnest run --nest counted --no-var-tmp "${OPTIONS[@]}" -- ./ops "$1" "$2" /tmp)
 	tmpnest show counted --json
 	echo "$us" >us
 	tmpnest evict --force counted >/dev/null
