@@ -10,6 +10,16 @@ limit the_bypass_is_impossible_1000_times 900
 long killed_holders_leave_nothing_500_times eight_processes_start_1000_times
 long the_bypass_is_impossible_1000_times
 
+# Where nothing depends on who runs it: as agents do. Root repeats what it does otherwise.
+only user without_us_a_start_fails with_us_the_start_succeeds without_us_a_deny_is_bypassed
+only user a_directory_mask_is_held_too one_reaper_for_many_sandboxes words_of_run_for_bwrap_are_held_too
+only user eight_processes_start_at_once eight_processes_start_1000_times
+only user the_bypass_is_possible_without_us the_bypass_is_impossible the_bypass_is_impossible_1000_times
+only user killed_holders_leave_nothing killed_holders_leave_nothing_500_times many_hold_and_release_at_once
+only user run_dies_as_its_command verbs_speak_json usage_errors a_foreign_ledger_is_shared
+only user a_corrupt_ledger_is_set_aside programs_read_filled_stubs_without_harm
+only user audit_lists_exactly_the_differences
+
 export TMPNEST_NEST_FROM=none
 unset TMPNEST_NEST TMPDIR
 # What a runtime gives its bwrap besides the mounts.
