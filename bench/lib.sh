@@ -24,7 +24,7 @@ bench_begin() {
 
 bench_end() {
 	local name
-	for name in $(tmpnest ls --json | python3 -c 'import json,sys; print(*[n["name"] for n in json.load(sys.stdin)])'); do
+	for name in $(tmpnest ls --json | python3 -c 'import json,sys; print(*[n["name"] for n in json.load(sys.stdin) if n["state"] != "evicting"])'); do
 		tmpnest evict --force "$name" >/dev/null
 	done
 	tmpnest daemon stop >/dev/null

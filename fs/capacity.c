@@ -23,11 +23,15 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+uint64_t tn_capacity_reserve(const TnCapacity *capacity, const TnDisk *disk)
+{
+	return capacity->has_reserve ? capacity->reserve
+				     : smaller(TN_RESERVE_BYTES, disk->bytes / TN_RESERVE_SHARE);
+}
+
 static TnRoom disk_room(const TnCapacity *capacity, const TnDisk *disk)
 {
-	uint64_t bytes = capacity->has_reserve
-				 ? capacity->reserve
-				 : smaller(TN_RESERVE_BYTES, disk->bytes / TN_RESERVE_SHARE);
+	uint64_t bytes = tn_capacity_reserve(capacity, disk);
 	uint64_t inodes = smaller(TN_RESERVE_INODES, disk->inodes / TN_RESERVE_SHARE);
 
 	return (TnRoom){.bytes = less(disk->bytes_free, bytes),

@@ -47,6 +47,9 @@ typedef enum TnShortage {
 /* No limits, the default reserve. */
 TnCapacity tn_capacity_default(void);
 
+/* Bytes of this disk that stay free. */
+uint64_t tn_capacity_reserve(const TnCapacity *capacity, const TnDisk *disk);
+
 /* What may still be taken when the nests use `used`; UINT64_MAX: any amount. */
 TnRoom tn_capacity_room(const TnCapacity *capacity, const TnRoom *used, const TnDisk *disk);
 

@@ -43,8 +43,7 @@ static gboolean read_limits(TnVarlinkCall *call, const char *name, const Limits 
 	return FALSE;
 }
 
-/* Consumes the reference. */
-static void reply_nest(TnVarlinkCall *call, TnNest *nest)
+void tn_control_reply_nest(TnVarlinkCall *call, TnNest *nest)
 {
 	JsonObject *reply = json_object_new();
 	TnNestInfo info;
@@ -89,7 +88,7 @@ static void create(TnControl *control, TnVarlinkCall *call, const TnNestSpec *sp
 	else
 		r = tn_registry_create(control->registry, spec, &nest, why, sizeof(why));
 	if (r == 0) {
-		reply_nest(call, nest);
+		tn_control_reply_nest(call, nest);
 		return;
 	}
 	tn_control_error_from(&error, r, why);
@@ -163,7 +162,7 @@ static void set_limits(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	}
 	r = tn_nest_set_limits(nest, spec.bytes, spec.inodes, spec.ttl, spec.idle_ttl);
 	if (r == 0) {
-		reply_nest(call, nest);
+		tn_control_reply_nest(call, nest);
 		return;
 	}
 	tn_nest_unref(nest);
@@ -305,6 +304,8 @@ static void status(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	json_object_set_int_member(reply, "connections",
 				   tn_varlink_server_connections(control->server));
 	json_object_set_object_member(reply, "features", features_json(control));
+	if (tn_varlink_call_peer(call)->uid == 0 || tn_varlink_call_peer(call)->uid == env->uid)
+		json_object_set_object_member(reply, "store", tn_control_store_json(control));
 	tn_varlink_reply(call, reply);
 }
 
@@ -367,6 +368,8 @@ static const TnVarlinkMethod methods[] = {
 	{"CreateNest", create_nest},
 	{"SetLimits", set_limits},
 	{"EvictNests", evict_nests},
+	{"SetFrozen", tn_control_set_frozen},
+	{"CollectGarbage", tn_control_collect_garbage},
 	{"Status", status, TRUE},
 	{"Stop", stop},
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Between the files of the control interface: control.c (thread and admission),
- * control-methods.c (daemon and changes), control-query.c (listings), control-files.c and
- * control-usage.c (what is in a nest), control-nests.c (which nest does a caller mean),
- * control-json.c (what it looks like).
+ * control-methods.c (daemon and changes), control-life.c (freezing, the store),
+ * control-query.c (listings), control-files.c and control-usage.c (what is in a nest),
+ * control-nests.c (which nest does a caller mean), control-json.c (what it looks like).
  * Everything runs on the control thread unless it says otherwise.
  */
 #pragma once
@@ -30,6 +30,14 @@ struct TnControl {
 
 /* control-methods.c */
 const TnVarlinkMethod *tn_control_methods(size_t *ret_n);
+
+/* Answers with the nest as it is now; consumes the reference. */
+void tn_control_reply_nest(TnVarlinkCall *call, TnNest *nest);
+
+/* control-life.c */
+void tn_control_set_frozen(TnVarlinkCall *call, JsonObject *parameters, void *data);
+void tn_control_collect_garbage(TnVarlinkCall *call, JsonObject *parameters, void *data);
+JsonObject *tn_control_store_json(TnControl *control);
 
 /* control-query.c */
 void tn_control_list_nests(TnVarlinkCall *call, JsonObject *parameters, void *data);

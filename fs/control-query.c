@@ -43,9 +43,10 @@ static JsonObject *next_nests(NestList *list)
 		TnNest *nest = tn_registry_find_id(list->control->registry, id);
 		TnNestInfo info;
 
-		if (nest == NULL)
+		if (nest == NULL && !tn_registry_going_info(list->control->registry, id, &info))
 			continue;
-		tn_nest_info(nest, &info);
+		if (nest != NULL)
+			tn_nest_info(nest, &info);
 		tn_nest_unref(nest);
 		json_array_add_object_element(nests, tn_control_nest_json(&info));
 	}
@@ -65,16 +66,24 @@ static gboolean produce_nests(TnVarlinkCall *call, void *data)
 	return TRUE;
 }
 
+/* Evicted ones are listed until they are wiped. */
+static uint64_t *list_going(TnControl *control, const TnPeer *caller, size_t *ret_n)
+{
+	return tn_registry_list_going(control->registry, caller->uid == 0 ? (uid_t)-1 : caller->uid,
+				      ret_n);
+}
+
 void tn_control_list_nests(TnVarlinkCall *call, JsonObject *parameters, void *data)
 {
 	TnControl *control = data;
 	NestList *list;
-	size_t n;
+	size_t n, n_going;
 
 	if (!tn_varlink_params(call, parameters, NULL, 0))
 		return;
 	g_autofree TnNest **nests = tn_control_visible(control, tn_varlink_call_peer(call), &n);
-	if (n > NESTS_PER_REPLY && !tn_varlink_call_wants_more(call)) {
+	g_autofree uint64_t *going = list_going(control, tn_varlink_call_peer(call), &n_going);
+	if (n + n_going > NESTS_PER_REPLY && !tn_varlink_call_wants_more(call)) {
 		for (size_t i = 0; i < n; i++)
 			tn_nest_unref(nests[i]);
 		tn_control_fail_expected_more(call);
@@ -89,6 +98,7 @@ void tn_control_list_nests(TnVarlinkCall *call, JsonObject *parameters, void *da
 		g_array_append_val(list->ids, id);
 		tn_nest_unref(nests[i]);
 	}
+	g_array_append_vals(list->ids, going, (guint)n_going);
 	tn_varlink_call_stream(call, produce_nests, list, nest_list_free);
 }
 

@@ -55,6 +55,7 @@ static void write_description(FILE *out, TnNest *nest)
 	fprintf(out, "keep %d\n", nest->keep);
 	fprintf(out, "durable %d\n", nest->durable);
 	fprintf(out, "no-xattrs %d\n", nest->no_xattrs);
+	fprintf(out, "frozen %d\n", atomic_load(&nest->frozen));
 	fprintf(out, "store %s\n", nest->store.ops->name);
 	fprintf(out, "bytes %" PRIu64 "\n", atomic_load(&nest->account->bytes_limit));
 	fprintf(out, "inodes %" PRIu64 "\n", atomic_load(&nest->account->inodes_limit));
@@ -74,6 +75,7 @@ int tn_describe_save(TnNest *nest)
 	TN_AUTOFREE char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
+	int r;
 
 	if (!out)
 		return -ENOMEM;
@@ -81,7 +83,23 @@ int tn_describe_save(TnNest *nest)
 	if (fclose(out) != 0)
 		return -ENOMEM;
 	/* Only a durable nest is found again after a power cut: only it waits for the disk. */
-	return tn_replace_file(nest->home, FILE_NAME, text, size, 0600, nest->durable);
+	r = tn_replace_file(nest->home, FILE_NAME, text, size, 0600, nest->durable);
+	if (r == 0 && nest->durable && fsync(nest->home) < 0)
+		r = -errno;
+	if (r == 0)
+		tn_describe_stamp(nest->home, atomic_load(&nest->arena.header->last_used_ns));
+	return r;
+}
+
+void tn_describe_stamp(int home, int64_t used_ns)
+{
+	const struct timespec times[2] = {
+		{.tv_nsec = UTIME_OMIT},
+		{.tv_sec = used_ns / 1000000000, .tv_nsec = used_ns % 1000000000},
+	};
+
+	/* If it fails, the last use seems longer ago than it is, after a restart. */
+	(void)utimensat(home, FILE_NAME, times, AT_SYMLINK_NOFOLLOW);
 }
 
 /* --- reading ------------------------------------------------------------------------------- */
@@ -180,6 +198,8 @@ static bool parse_line(const char *key, const char *value, TnDescription *ret)
 		return parse_flag(value, &ret->durable);
 	if (strcmp(key, "no-xattrs") == 0)
 		return parse_flag(value, &ret->no_xattrs);
+	if (strcmp(key, "frozen") == 0)
+		return parse_flag(value, &ret->frozen);
 	if (number > INT64_MAX && strcmp(key, "created") == 0)
 		return false;
 	if (strcmp(key, "id") == 0)
@@ -230,8 +250,13 @@ int tn_describe_load(int home, TnDescription *ret)
 {
 	TN_AUTOFREE char *text = NULL;
 	ssize_t n = tn_read_file(home, FILE_NAME, SIZE_MOST, &text);
+	struct stat st;
+	int r;
 
 	if (n < 0)
-		return n == -ENOENT ? -EBADMSG : (int)n;
-	return strlen(text) == (size_t)n ? tn_describe_parse(text, ret) : -EBADMSG;
+		return (int)n;
+	r = strlen(text) == (size_t)n ? tn_describe_parse(text, ret) : -EBADMSG;
+	if (r == 0 && fstatat(home, FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		ret->last_used_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	return r;
 }

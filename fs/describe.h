@@ -14,10 +14,10 @@ typedef struct TnDescription {
 	char name[TN_NAME_MAX + 1];
 	uid_t uid;
 	gid_t gid;
-	bool ephemeral, keep, durable, no_xattrs;
+	bool ephemeral, keep, durable, no_xattrs, frozen;
 	TnStoreKind store;
 	uint64_t bytes, inodes, ttl, idle_ttl;
-	int64_t created_ns;
+	int64_t created_ns, last_used_ns; /* the latter by the time of the file */
 	char boot_id[TN_BOOT_ID_MAX];
 	TnFrom from;      /* owned; no descriptor */
 	TnPolicy *policy; /* owned */
@@ -28,9 +28,12 @@ void tn_description_clear(TnDescription *description);
 /* Writes the nest's description into its home. Caller holds the life lock. 0 or -errno. */
 int tn_describe_save(TnNest *nest);
 
+/* Writes down when the nest was last used (CLOCK_REALTIME): the time of the description's file. */
+void tn_describe_stamp(int home, int64_t used_ns);
+
 /*
- * Reads the description in `home`. 0, -EBADMSG when it is not one (whatever the file
- * holds), or another -errno.
+ * Reads the description in `home`. 0, -ENOENT when it has none, -EBADMSG when it is not one
+ * (whatever the file holds), or another -errno.
  */
 int tn_describe_load(int home, TnDescription *ret);
 

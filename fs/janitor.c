@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The registry's one thread for what nobody waits for: superblocks that have ended, nests
- * whose time or origin has gone, the trash.
+ * whose time or origin has gone, the capacity of the store.
  */
 #include "registry-private.h"
 
@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#define PATROL_SECONDS 1 /* how late a time to live may be noticed */
+#define PATROL_SECONDS 1              /* how late a time to live may be noticed */
+#define STAMP_NS INT64_C(60000000000) /* how often a use that goes on is written down */
 
 /* The directory is gone: by its own link count, or after a restart by its path. */
 static bool has_lost_its_origin(const TnFrom *from)
@@ -49,31 +49,73 @@ static uint64_t seconds_since(int64_t then, int64_t now)
 	return now > then ? (uint64_t)(now - then) / 1000000000 : 0;
 }
 
-static bool has_expired(TnNest *nest, int64_t now)
+bool tn_janitor_has_expired(TnNest *nest, int64_t now, const char **ret_why)
 {
 	uint64_t age = seconds_since(nest->created_ns, now);
 	uint64_t idle = seconds_since(atomic_load(&nest->arena.header->last_used_ns), now);
-	bool expired;
+	bool aged, unused;
 
-	if (tn_nest_users(nest) > 0)
+	/* Who freezes a nest wants to look at it. */
+	if (atomic_load(&nest->frozen) || tn_nest_users(nest) > 0)
 		return false;
+	if (has_lost_its_origin(&nest->from)) {
+		*ret_why = "what it was named after has gone";
+		return true;
+	}
 	pthread_mutex_lock(&nest->life);
-	expired = age >= nest->ttl || idle >= nest->idle_ttl;
+	aged = age >= nest->ttl;
+	unused = idle >= nest->idle_ttl;
 	pthread_mutex_unlock(&nest->life);
-	return expired;
+	*ret_why = aged ? "its time to live is over" : "it was not used for long enough";
+	return aged || unused;
+}
+
+/* An ephemeral nest whose superblock has ended. */
+static bool has_served(TnNest *nest)
+{
+	bool served;
+
+	pthread_mutex_lock(&nest->life);
+	served = nest->ephemeral && !nest->keep && !atomic_load(&nest->frozen) &&
+		 nest->attached_once && nest->device < 0;
+	pthread_mutex_unlock(&nest->life);
+	return served;
+}
+
+/* After a restart the description's time says when the nest was last used. */
+static void stamp_use(TnNest *nest, int64_t now)
+{
+	int64_t used = atomic_load(&nest->arena.header->last_used_ns);
+	bool in_use = tn_nest_users(nest) > 0;
+
+	if (nest->store.mount >= 0 || (in_use && now - nest->stamped_ns < STAMP_NS))
+		return;
+	if (in_use)
+		used = now;
+	if (used == nest->stamped_ns)
+		return;
+	tn_describe_stamp(nest->home, used);
+	nest->stamped_ns = used;
 }
 
 static void patrol_nest(TnRegistry *registry, TnNest *nest, int64_t now)
 {
 	uint64_t generation = atomic_exchange(&nest->ended, 0);
+	const char *why;
 
-	if (generation && tn_nest_end_superblock(nest, generation) && nest->ephemeral &&
-	    !nest->keep)
+	if (generation)
+		tn_nest_end_superblock(nest, generation);
+	if (has_served(nest)) {
 		tn_registry_evict(registry, nest, true, NULL);
-	else if (has_lost_its_origin(&nest->from))
+	} else if (!atomic_load(&nest->frozen) && has_lost_its_origin(&nest->from)) {
 		tn_registry_evict(registry, nest, true, NULL);
-	else if (has_expired(nest, now))
-		tn_registry_evict(registry, nest, false, NULL);
+	} else if (tn_janitor_has_expired(nest, now, &why)) {
+		if (tn_registry_evict(registry, nest, false, NULL) == 0)
+			tn_log(TN_LOG_INFO, "nest %s of uid %u evicted: %s", nest->name,
+			       (unsigned)nest->uid, why);
+	} else {
+		stamp_use(nest, now);
+	}
 }
 
 static void patrol(TnRegistry *registry)
@@ -90,7 +132,7 @@ static void patrol(TnRegistry *registry)
 }
 
 /* Waits for work; false when the registry ends. */
-static bool await_work(TnRegistry *registry, bool more_to_wipe)
+static bool await_work(TnRegistry *registry)
 {
 	struct timespec until;
 	bool go_on;
@@ -98,7 +140,7 @@ static bool await_work(TnRegistry *registry, bool more_to_wipe)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += PATROL_SECONDS;
 	pthread_mutex_lock(&registry->janitor_lock);
-	while (!registry->wanted && !registry->stopping && !more_to_wipe) {
+	while (!registry->wanted && !registry->stopping) {
 		if (pthread_cond_timedwait(&registry->janitor_wake, &registry->janitor_lock,
 					   &until))
 			break;
@@ -112,14 +154,11 @@ static bool await_work(TnRegistry *registry, bool more_to_wipe)
 static void *janitor_thread(void *data)
 {
 	TnRegistry *registry = data;
-	bool more = true;
 
 	prctl(PR_SET_NAME, "tn-janitor");
-	/* Wiping waits for whoever works; ending superblocks is short. */
-	setpriority(PRIO_PROCESS, 0, 10);
-	while (await_work(registry, more)) {
+	while (await_work(registry)) {
 		patrol(registry);
-		more = tn_wipe_some(&registry->wipe, TN_WIPE_STEPS) > 0;
+		tn_registry_keep_capacity(registry);
 	}
 	return NULL;
 }

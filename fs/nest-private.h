@@ -88,6 +88,7 @@ struct TnNest {
 	/* Refused because the disk of the store was full, not the nest (nest-space.c). */
 	_Atomic uint64_t store_full;
 	_Atomic int64_t store_full_said; /* CLOCK_MONOTONIC */
+	int64_t stamped_ns;              /* last use as written down; the janitor's */
 
 	TnRegistry *registry;   /* borrowed; told when a superblock ends */
 	_Atomic uint64_t ended; /* generation whose device said ENODEV to a serving thread, or 0 */

@@ -61,6 +61,13 @@ int tn_nest_set_limits(TnNest *nest, uint64_t bytes, uint64_t inodes, uint64_t t
 		       uint64_t idle_ttl);
 
 /*
+ * Refuses every change (EROFS) from now on, or no longer; what was written through shared
+ * mappings before is in the store then. A frozen nest is not evicted by itself. 0 or -errno:
+ * -ENOENT evicting. Not from a serving thread.
+ */
+int tn_nest_set_frozen(TnNest *nest, bool frozen);
+
+/*
  * Calls visit for each rule until it returns false; strings are valid during the call.
  * A pattern is absolute, as a payload sees it: "/tmp/claude", "/var/tmp/x".
  */

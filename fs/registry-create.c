@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,12 +62,24 @@ static int build_policy(const TnNestSpec *spec, TnPolicy **ret, char *why, size_
 	return 0;
 }
 
-/* A directory of its own for a new nest. A descriptor, or -errno. */
+#define NEW_PREFIX ".new-" /* also in registry-load.c */
+
+/* A home's name, while it is made and afterwards. */
+static void home_name(char ret[32], const char *prefix, uint64_t id)
+{
+	snprintf(ret, 32, "%s%016" PRIx64, prefix, id);
+}
+
+/*
+ * A directory of its own for a new nest; it gets its lasting name when its description is whole,
+ * so that what a killed daemon left half-made tells itself from a damaged nest. A descriptor, or
+ * -errno.
+ */
 static int make_home(TnRegistry *registry, uint64_t id)
 {
-	char name[20];
+	char name[32];
 
-	snprintf(name, sizeof(name), "%016" PRIx64, id);
+	home_name(name, NEW_PREFIX, id);
 	if (mkdirat(registry->nests, name, 0700) < 0)
 		return -errno;
 	return tn_open_beneath(registry->nests, name, O_RDONLY | O_DIRECTORY, 0);
@@ -76,9 +89,11 @@ static int open_store(TnRegistry *registry, const TnNestSpec *spec, TnNestParts 
 {
 	TnStoreKind kind = spec->store ? spec->store : registry->config.default_store;
 
-	if (kind == TN_STORE_MEMORY)
+	if (kind == TN_STORE_MEMORY) {
+		parts->space = NULL;
 		return tn_store_open_memory(&parts->store, registry->config.keeper, parts->bytes,
 					    parts->inodes, spec->uid, spec->gid);
+	}
 	return tn_store_open(&parts->store, kind, parts->home, spec->uid, spec->gid);
 }
 
@@ -115,6 +130,7 @@ void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const 
 		.created_ns = tn_now(),
 		.dirs = registry->dirs,
 		.files = registry->files,
+		.space = &registry->space,
 		.from = {.fd = -1},
 		.home = -1,
 		.store = {.data = -1, .orphans = -1, .mount = -1},
@@ -142,6 +158,49 @@ static int keep_from(const TnNestSpec *spec, TnFrom *ret)
 	return -ENOMEM;
 }
 
+/* Its directories reach the disk: only a durable nest is found again after a power cut. */
+static int sync_home(TnRegistry *registry, const TnNestParts *parts)
+{
+	TN_AUTOFD here = tn_open_beneath(registry->config.store_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+
+	if (here < 0)
+		return here;
+	if (fsync(parts->store.data) < 0 || fsync(parts->home) < 0 || fsync(registry->nests) < 0 ||
+	    fsync(here) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The nest's description, and its home's lasting name. */
+static int finish_home(TnRegistry *registry, TnNest *nest, const TnNestParts *parts)
+{
+	char before[32], after[32];
+	int r;
+
+	home_name(before, NEW_PREFIX, parts->id);
+	home_name(after, "", parts->id);
+	pthread_mutex_lock(&nest->life);
+	r = tn_describe_save(nest);
+	pthread_mutex_unlock(&nest->life);
+	if (r == 0 &&
+	    renameat2(registry->nests, before, registry->nests, after, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	if (r == 0 && parts->durable)
+		r = sync_home(registry, parts);
+	return r;
+}
+
+static void discard_half_made(TnRegistry *registry, uint64_t id)
+{
+	struct stat st;
+	char name[32];
+
+	home_name(name, NEW_PREFIX, id);
+	if (fstatat(registry->nests, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		home_name(name, "", id);
+	tn_registry_discard_home(registry, name);
+}
+
 /* Everything but the list. Takes parts->policy on success. */
 static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts *parts,
 		      TnNest **ret)
@@ -160,9 +219,7 @@ static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts 
 	if (r == 0)
 		r = tn_nest_new(ret, parts);
 	if (r == 0) {
-		pthread_mutex_lock(&(*ret)->life);
-		r = tn_describe_save(*ret);
-		pthread_mutex_unlock(&(*ret)->life);
+		r = finish_home(registry, *ret, parts);
 		if (r == 0)
 			return 0;
 		(*ret)->policy = NULL; /* stays the caller's */
@@ -172,7 +229,7 @@ static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts 
 		tn_store_clear(&parts->store);
 		tn_close(&parts->home);
 	}
-	tn_registry_discard_id(registry, parts->id);
+	discard_half_made(registry, parts->id);
 	return r;
 }
 
@@ -231,11 +288,24 @@ static int create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, ch
 	return 0;
 }
 
+/* Before the lock: room is made by evictions. */
+static int make_room(TnRegistry *registry, const TnNestSpec *spec, char *why, size_t why_size)
+{
+	static const TnRoom wanted = {.bytes = TN_NEW_NEST_BYTES, .inodes = TN_NEW_NEST_INODES};
+	TnStoreKind kind = spec->store ? spec->store : registry->config.default_store;
+
+	if (kind == TN_STORE_MEMORY)
+		return 0;
+	return tn_registry_make_room(registry, &wanted, why, why_size);
+}
+
 int tn_registry_create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, char *why,
 		       size_t why_size)
 {
-	int r;
+	int r = make_room(registry, spec, why, why_size);
 
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&registry->lock);
 	r = create(registry, spec, ret, why, why_size);
 	pthread_mutex_unlock(&registry->lock);

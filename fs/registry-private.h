@@ -6,10 +6,12 @@
  */
 #pragma once
 
+#include "capacity-config.h"
 #include "describe.h"
 #include "nest-private.h"
 #include "registry.h"
-#include "wipe.h"
+#include "space.h"
+#include "wiper.h"
 
 #include <pthread.h>
 
@@ -31,7 +33,15 @@ struct TnRegistry {
 	pthread_mutex_t janitor_lock; /* guards the two below */
 	pthread_cond_t janitor_wake;
 	bool wanted, stopping;
-	TnWipe wipe;
+
+	TnWiper *wiper;
+	TnSpace space; /* the store's disk; the janitor reports to it */
+	bool has_space;
+	_Atomic bool short_of_room;    /* somebody was refused: the janitor makes room */
+	pthread_mutex_t capacity_lock; /* one at a time makes room; taken before `lock` */
+	TnConfigStamp config_stamp;    /* of the files that the capacity was read from */
+	char **damaged;                /* what the load left as it was; see registry-load.c */
+	size_t n_damaged;
 };
 
 /* --- registry.c; the caller holds the lock --- */
@@ -41,9 +51,11 @@ void tn_registry_list_add(TnRegistry *registry, TnNest *nest);
 /* Borrowed, or NULL. */
 TnNest *tn_registry_list_find(TnRegistry *registry, uid_t owner, const char *name);
 
-/* Moves a nest's home to the trash, by its directory's name or its id; wakes the janitor. */
+/* Moves a home to the trash, by its directory's name or its nest's id; wakes the wiper. */
 void tn_registry_discard_home(TnRegistry *registry, const char *name);
 void tn_registry_discard_id(TnRegistry *registry, uint64_t id);
+/* The same for a nest that has ended, which is listed until it is wiped. */
+void tn_registry_discard_nest(TnRegistry *registry, TnNest *nest);
 
 /* --- registry-create.c --- */
 
@@ -56,13 +68,26 @@ void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const 
 /* Restores what an earlier daemon left in the store, wipes what does not live on. 0 or -errno. */
 int tn_registry_load(TnRegistry *registry);
 
+/* Does it end by itself: its time is over, or what it is named after has gone? */
+bool tn_janitor_has_expired(TnNest *nest, int64_t now, const char **ret_why);
+
+/* --- registry-capacity.c --- */
+
+/* Reads the policy, again when its files have changed since. */
+void tn_registry_read_capacity(TnRegistry *registry);
+/* The janitor's round: reports what is used, evicts when it is too much. */
+void tn_registry_keep_capacity(TnRegistry *registry);
+/*
+ * Evicts idle nests until `wanted` fits. 0, or -ENOSPC with the reason: all that may go has
+ * gone. No lock may be held.
+ */
+int tn_registry_make_room(TnRegistry *registry, const TnRoom *wanted, char *why, size_t why_size);
+
 /* --- janitor.c --- */
 
-#define TN_WIPE_STEPS 256U /* between two looks at more urgent work */
-
-/* Starts and ends the thread that ends superblocks, evicts what has expired, and wipes. */
+/* Starts and ends the thread that ends superblocks and evicts what has expired. */
 int tn_janitor_start(TnRegistry *registry);
 void tn_janitor_stop(TnRegistry *registry);
 
-/* There is something to do: a superblock has ended, the trash is not empty. Never blocks long. */
+/* There is something to do: a superblock has ended, room is short. Never blocks long. */
 void tn_registry_wake_janitor(TnRegistry *registry);

@@ -20,7 +20,6 @@
 
 #define EVICT_PATIENCE_NS 300000000LL /* for a sandbox that is just ending */
 #define EVICT_LOOK_NS 2000000L
-#define STOP_WIPE_NS 2000000000LL /* how long a stop may be held up by wiping */
 
 /* --- the list ------------------------------------------------------------------------------ */
 
@@ -136,7 +135,7 @@ void tn_registry_discard_home(TnRegistry *registry, const char *name)
 	if (renameat2(registry->nests, name, registry->trash, name, RENAME_NOREPLACE) < 0)
 		tn_log(TN_LOG_ERROR, "evict: %s: cannot move to the trash: %s", name,
 		       strerror(errno));
-	tn_registry_wake_janitor(registry);
+	tn_wiper_wake(registry->wiper);
 }
 
 void tn_registry_discard_id(TnRegistry *registry, uint64_t id)
@@ -145,6 +144,15 @@ void tn_registry_discard_id(TnRegistry *registry, uint64_t id)
 
 	snprintf(name, sizeof(name), "%016" PRIx64, id);
 	tn_registry_discard_home(registry, name);
+}
+
+void tn_registry_discard_nest(TnRegistry *registry, TnNest *nest)
+{
+	TnNestInfo info;
+
+	tn_nest_info(nest, &info);
+	tn_registry_discard_id(registry, nest->id);
+	tn_wiper_add(registry->wiper, &info);
 }
 
 /* A command that has just returned may still be ending: gives that a moment. */
@@ -177,12 +185,28 @@ int tn_registry_evict(TnRegistry *registry, TnNest *nest, bool force, uint32_t *
 	tn_event_hub_add(registry->events, TN_EVENT_EVICT, nest->id, nest->uid, nest->name);
 	tn_stats_add(&registry->stats.evicted);
 	tn_nest_stop(nest);
-	tn_registry_discard_id(registry, nest->id);
+	tn_registry_discard_nest(registry, nest);
 	tn_nest_unref(nest);
 	return 0;
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
+
+/* Something else has the name of one of our directories: it gets another one. */
+static bool put_aside(int store, const char *name)
+{
+	char other[40];
+
+	snprintf(other, sizeof(other), "damaged-%s-%08" PRIx32, name, (uint32_t)tn_random());
+	if (renameat2(store, name, store, other, RENAME_NOREPLACE) < 0)
+		return false;
+	tn_log(TN_LOG_ERROR,
+	       "store: %s: no directory; it is called %s now, and a new one is made (look at it, "
+	       "then "
+	       "remove it)",
+	       name, other);
+	return true;
+}
 
 /*
  * A directory of the store that nobody enters by its path: mode 0000, so that even a
@@ -192,6 +216,8 @@ static int open_closed_dir(int store, const char *name)
 {
 	TN_AUTOFD fd = tn_open_dir_make(store, name, 0700);
 
+	if ((fd == -ENOTDIR || fd == -ELOOP) && put_aside(store, name))
+		fd = tn_open_dir_make(store, name, 0700);
 	if (fd >= 0 && fchmod(fd, 0) < 0)
 		return -errno;
 	return tn_steal_fd(&fd);
@@ -201,8 +227,15 @@ static int open_dirs(TnRegistry *registry)
 {
 	registry->nests = open_closed_dir(registry->config.store_fd, "nests");
 	registry->trash = open_closed_dir(registry->config.store_fd, "trash");
-	registry->wipe.trash = registry->trash;
 	return registry->nests < 0 ? registry->nests : registry->trash < 0 ? registry->trash : 0;
+}
+
+static void shortage(void *data)
+{
+	TnRegistry *registry = data;
+
+	atomic_store(&registry->short_of_room, true);
+	tn_registry_wake_janitor(registry);
 }
 
 static int start(TnRegistry *registry)
@@ -216,9 +249,18 @@ static int start(TnRegistry *registry)
 	if (r == 0)
 		r = tn_fdcache_new(&registry->files, FILES_MOST);
 	if (r == 0)
-		r = tn_registry_load(registry);
+		r = tn_wiper_new(&registry->wiper, registry->trash);
 	if (r < 0)
 		return r;
+	tn_space_init(&registry->space, registry->nests, shortage, registry);
+	registry->has_space = true;
+	tn_registry_read_capacity(registry);
+	r = tn_registry_load(registry);
+	if (r == 0)
+		r = tn_wiper_start(registry->wiper);
+	if (r < 0)
+		return r;
+	tn_registry_keep_capacity(registry);
 	return tn_janitor_start(registry);
 }
 
@@ -234,6 +276,7 @@ int tn_registry_new(TnRegistry **ret, const TnRegistryConfig *config)
 	registry->empty_since = tn_monotonic();
 	pthread_mutex_init(&registry->lock, NULL);
 	pthread_mutex_init(&registry->janitor_lock, NULL);
+	pthread_mutex_init(&registry->capacity_lock, NULL);
 	pthread_cond_init(&registry->janitor_wake, NULL);
 	tn_boot_id(registry->boot_id);
 	r = start(registry);
@@ -243,17 +286,6 @@ int tn_registry_new(TnRegistry **ret, const TnRegistryConfig *config)
 	}
 	*ret = registry;
 	return 0;
-}
-
-/* What is left in the trash then is the next start's work. */
-static void wipe_a_while(TnRegistry *registry)
-{
-	int64_t until = tn_monotonic() + STOP_WIPE_NS;
-
-	while (registry->trash >= 0 && tn_monotonic() < until) {
-		if (tn_wipe_some(&registry->wipe, TN_WIPE_STEPS) <= 0)
-			return;
-	}
 }
 
 void tn_registry_free(TnRegistry *registry)
@@ -270,7 +302,12 @@ void tn_registry_free(TnRegistry *registry)
 			tn_registry_discard_id(registry, nest->id);
 		tn_nest_unref(nest);
 	}
-	wipe_a_while(registry);
+	tn_wiper_free(registry->wiper);
+	if (registry->has_space)
+		tn_space_clear(&registry->space);
+	for (size_t i = 0; i < registry->n_damaged; i++)
+		free(registry->damaged[i]);
+	free(registry->damaged);
 	tn_fdcache_free(registry->dirs);
 	tn_fdcache_free(registry->files);
 	tn_event_hub_free(registry->events);
@@ -278,6 +315,7 @@ void tn_registry_free(TnRegistry *registry)
 	tn_close(&registry->trash);
 	pthread_cond_destroy(&registry->janitor_wake);
 	pthread_mutex_destroy(&registry->janitor_lock);
+	pthread_mutex_destroy(&registry->capacity_lock);
 	pthread_mutex_destroy(&registry->lock);
 	free(registry);
 }

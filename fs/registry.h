@@ -29,6 +29,9 @@ typedef struct TnRegistryConfig {
 	TnServe *serve;       /* the threads that answer the kernel; borrowed */
 	TnStoreKind default_store;
 	uint64_t default_bytes, default_inodes;
+	/* Where the capacity policy is read from, the later wins (section [store]); NULL: none.
+	 * Borrowed. */
+	const char *config_files[2];
 } TnRegistryConfig;
 
 /* A nest to be made. Strings and arrays are borrowed for the call. */
@@ -111,3 +114,42 @@ const TnStats *tn_registry_stats(const TnRegistry *registry);
 
 /* Nests that exist now, and how long none has existed (ns, 0 while there is one). */
 size_t tn_registry_count(TnRegistry *registry, int64_t *ret_empty_ns);
+
+/* --- the store as a whole (registry-gc.c) --- */
+
+typedef struct TnGcOptions {
+	bool dry_run;
+	bool all;            /* the caller may see everything: what is stuck is tried again */
+	bool damaged;        /* wipes what the start found damaged and left */
+	uint64_t unused_for; /* seconds: evicts nests that nobody used for that long; 0: none */
+} TnGcOptions;
+
+typedef struct TnGcItem {
+	TnNestInfo info;
+	const char *why; /* static */
+} TnGcItem;
+
+typedef struct TnGcReport {
+	TnGcItem *items; /* evicted, or to be evicted */
+	size_t n_items;
+	char **damaged; /* names in the store's directory nests */
+	size_t n_damaged;
+} TnGcReport;
+
+/* Evicts nests of `owner` ((uid_t)-1: of all) whose time is over and nobody uses. 0 or -errno. */
+int tn_registry_gc(TnRegistry *registry, uid_t owner, const TnGcOptions *options, TnGcReport *ret);
+void tn_gc_report_clear(TnGcReport *report);
+
+typedef struct TnStoreInfo {
+	uint64_t bytes_used, bytes_limit, inodes_used, inodes_limit; /* all nests on the disk */
+	uint64_t disk_free, disk_inodes_free, reserve;
+	uint64_t refusals_total; /* growth refused for want of room in the store */
+	uint64_t wiping, stuck;  /* nests; entries that cannot be removed */
+	uint64_t damaged;        /* homes that the start left as they were */
+} TnStoreInfo;
+void tn_registry_store_info(TnRegistry *registry, TnStoreInfo *ret);
+
+/* Ids of evicted nests of `owner` that are being wiped; the caller frees. */
+uint64_t *tn_registry_list_going(TnRegistry *registry, uid_t owner, size_t *ret_n);
+/* What is left of one. False: it has gone. */
+bool tn_registry_going_info(TnRegistry *registry, uint64_t id, TnNestInfo *ret);

@@ -13,10 +13,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -37,7 +39,8 @@ typedef struct TnWorker {
 	TnRegistry *registry;
 	TnAttachServer *attach;
 	TnControl *control;
-	int status; /* exit status */
+	char config_file[PATH_MAX]; /* the user's, or "" */
+	int status;                 /* exit status */
 } TnWorker;
 
 void tn_worker_stop(TnWorkerStop *stop)
@@ -46,6 +49,26 @@ void tn_worker_stop(TnWorkerStop *stop)
 
 	if (write(stop->event, &one, sizeof(one)) < 0)
 		tn_log(TN_LOG_DEBUG, "stop: %s", strerror(errno));
+}
+
+/* A user's daemon reads the user's file as well; a system daemon none that a user can write. */
+static void find_config_files(TnWorker *worker, const char *ret[2])
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	int n = 0;
+
+	ret[0] = "/etc/tmpnest/tmpnest.conf";
+	ret[1] = NULL;
+	if (worker->env->scope == TN_SCOPE_SYSTEM)
+		return;
+	if (config && config[0] == '/')
+		n = snprintf(worker->config_file, sizeof(worker->config_file),
+			     "%s/tmpnest/tmpnest.conf", config);
+	else if (home && home[0] == '/')
+		n = snprintf(worker->config_file, sizeof(worker->config_file),
+			     "%s/.config/tmpnest/tmpnest.conf", home);
+	if (n > 0 && n < (int)sizeof(worker->config_file))
+		ret[1] = worker->config_file;
 }
 
 static int start_registry(TnWorker *worker, char *why, size_t why_size)
@@ -60,6 +83,8 @@ static int start_registry(TnWorker *worker, char *why, size_t why_size)
 		.default_inodes = DEFAULT_INODES,
 	};
 	int r = tn_serve_new(&worker->serve, env->n_threads);
+
+	find_config_files(worker, config.config_files);
 
 	if (r < 0)
 		return tn_why(why, why_size, r, "worker: threads: %s", strerror(-r));

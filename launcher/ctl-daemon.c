@@ -62,6 +62,37 @@ static void print_features(JsonObject *status)
 	putchar('\n');
 }
 
+/* How full the store is, and what of it needs attention. */
+static void print_store(JsonObject *status)
+{
+	JsonNode *node = json_object_get_member(status, "store");
+	JsonObject *store;
+	g_autofree char *used = NULL, *left = NULL, *reserve = NULL;
+
+	if (node == NULL || !JSON_NODE_HOLDS_OBJECT(node))
+		return;
+	store = json_node_get_object(node);
+	used = tn_text_size((guint64)MAX(number(store, "bytes_used"), 0));
+	left = tn_text_size((guint64)MAX(number(store, "disk_free"), 0));
+	reserve = tn_text_size((guint64)MAX(number(store, "reserve"), 0));
+	printf("%-12s%s used", "space", used);
+	if (json_object_get_null_member(store, "bytes_limit") == FALSE) {
+		g_autofree char *limit =
+			tn_text_size((guint64)MAX(number(store, "bytes_limit"), 0));
+
+		printf(" of %s", limit);
+	}
+	printf(", %s free on the disk, %s in reserve", left, reserve);
+	if (number(store, "wiping") > 0)
+		printf(", %" G_GINT64_FORMAT " nests being wiped", number(store, "wiping"));
+	if (number(store, "stuck") > 0)
+		printf(", %" G_GINT64_FORMAT " entries cannot be removed", number(store, "stuck"));
+	if (number(store, "damaged") > 0)
+		printf(", %" G_GINT64_FORMAT " nests damaged (tmpnest gc)",
+		       number(store, "damaged"));
+	putchar('\n');
+}
+
 static void print_status(JsonObject *status)
 {
 	static const char *const texts[][2] = {
@@ -82,6 +113,7 @@ static void print_status(JsonObject *status)
 	       number(status, "worker_pid"), uptime);
 	printf("%-12s%" G_GINT64_FORMAT " nests, %" G_GINT64_FORMAT " sandboxes\n", "use",
 	       number(status, "nests"), number(status, "attachments"));
+	print_store(status);
 	print_features(status);
 }
 

@@ -63,6 +63,8 @@ static void print_nest(JsonObject *nest)
 	print_time("last used", row.last_used, now);
 	printf("%-14s%" G_GUINT64_FORMAT "\n", "denied", row.denied_total);
 	printf("%-14s%" G_GUINT64_FORMAT "\n", "quota hits", row.quota_hits_total);
+	if (row.store_full_total > 0)
+		printf("%-14s%" G_GUINT64_FORMAT " refusals\n", "disk full", row.store_full_total);
 	printf("%-14s%" G_GUINT64_FORMAT "\n", "requests", row.requests_total);
 	printf("%-14s%" G_GUINT64_FORMAT "\n", "cached nodes", row.nodes_cached);
 }

@@ -39,11 +39,14 @@ int tn_verb_du(const TnVerb *verb, int argc, char **argv);
 int tn_verb_evict(const TnVerb *verb, int argc, char **argv);
 int tn_verb_export(const TnVerb *verb, int argc, char **argv);
 int tn_verb_files(const TnVerb *verb, int argc, char **argv);
+int tn_verb_freeze(const TnVerb *verb, int argc, char **argv);
+int tn_verb_gc(const TnVerb *verb, int argc, char **argv);
 int tn_verb_help(const TnVerb *verb, int argc, char **argv);
 int tn_verb_limits(const TnVerb *verb, int argc, char **argv);
 int tn_verb_report(const TnVerb *verb, int argc, char **argv);
 int tn_verb_ls(const TnVerb *verb, int argc, char **argv);
 int tn_verb_show(const TnVerb *verb, int argc, char **argv);
+int tn_verb_thaw(const TnVerb *verb, int argc, char **argv);
 
 /* ctl-main.c. NULL when there is none of that name. */
 const TnVerb *tn_verb_find(const char *name);

@@ -70,6 +70,7 @@ void tn_nest_row_read(JsonObject *nest, TnNestRow *ret)
 		.idle_ttl = limit(nest, "idle_ttl"),
 		.denied_total = count(nest, "denied_total"),
 		.quota_hits_total = count(nest, "quota_hits_total"),
+		.store_full_total = count(nest, "store_full_total"),
 		.requests_total = count(nest, "requests_total"),
 		.nodes_cached = count(nest, "nodes_cached"),
 		.ephemeral = flag(nest, "ephemeral"),

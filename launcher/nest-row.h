@@ -14,6 +14,7 @@ typedef struct TnNestRow {
 	gint64 owner_uid, attachments;
 	guint64 bytes_used, bytes_limit, inodes_used, inodes_limit; /* TN_UNLIMITED: none */
 	guint64 ttl, idle_ttl;
+	guint64 store_full_total;
 	guint64 denied_total, quota_hits_total, requests_total, nodes_cached;
 	gboolean ephemeral, durable;
 } TnNestRow;

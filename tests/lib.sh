@@ -128,7 +128,8 @@ json() { "$TT_PYTHON" -c 'import json,sys; d=json.load(sys.stdin); v=eval(sys.ar
 # nest NAME FIELD: one field of `tmpnest show NAME --json`
 nest() { tmpnest show "$1" --json | json "d['$2']"; }
 
-nest_names() { tmpnest ls --json | json '"\n".join(n["name"] for n in d)'; }
+# Those that exist: evicted ones are listed as well, until they are wiped.
+nest_names() { tmpnest ls --json | json '"\n".join(n["name"] for n in d if n["state"] != "evicting")'; }
 
 nests_are() { [ "$(nest_names)" = "${1:-}" ]; }
 no_nests() { nests_are ''; }
@@ -171,7 +172,7 @@ own_daemon() {
 
 evict_all() {
 	local owner=() uid name
-	tmpnest ls --json | json '"\n".join("%d %s" % (n["owner_uid"], n["name"]) for n in d)' 2>/dev/null |
+	tmpnest ls --json | json '"\n".join("%d %s" % (n["owner_uid"], n["name"]) for n in d if n["state"] != "evicting")' 2>/dev/null |
 		while read -r uid name; do
 			[ -n "$name" ] || continue
 			[ "$(id -u)" -ne 0 ] || owner=(--owner "$uid")

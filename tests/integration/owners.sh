@@ -52,8 +52,8 @@ case_the_root_daemon_serves_root_and_a_plain_user() {
 	uid=$(id -u "$TT_USER")
 	equal 'what the user sees' "$(xargs <<<"$out")" "user $uid $uid $uid"
 	equal 'it was the same daemon' "$(daemon_pid)" "$me"
-	equal 'root sees both' "$(tmpnest ls --json | json 'sorted(n["owner_uid"] for n in d)')" "[0, $uid]"
-	equal 'the user sees one' "$(as_user tmpnest ls --json | json '[n["owner_uid"] for n in d]')" "[$uid]"
+	equal 'root sees both' "$(tmpnest ls --json | json 'sorted(n["owner_uid"] for n in d if n["state"] != "evicting")')" "[0, $uid]"
+	equal 'the user sees one' "$(as_user tmpnest ls --json | json '[n["owner_uid"] for n in d if n["state"] != "evicting"]')" "[$uid]"
 	equal "root's file" "$(tmpnest run --nest mine -- cat /tmp/f)" root
 	tmpnest create private
 	runs 3 as_user tmpnest show private
@@ -67,7 +67,7 @@ case_the_root_daemon_serves_root_and_a_plain_user() {
 	runs 0 as_user tmpnest run --nest mine -- "$TT_BUILD/tests/tools/unix-socket" connect /tmp/s
 	runs 0 as_user tmpnest evict --force mine
 	end_background
-	eventually 5 eval '[ "$(tmpnest ls --json | json "len(d)")" = 2 ]'
+	eventually 5 eval '[ "$(tmpnest ls --json | json "len([n for n in d if n[\"state\"] != \"evicting\"])")" = 2 ]'
 	stop_daemon
 }
 

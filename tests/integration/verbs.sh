@@ -46,12 +46,12 @@ case_create_refuses_a_second_one_and_bad_names() {
 
 case_ls_lists_all_as_a_table_and_as_json() {
 	runs 0 tmpnest ls --json
-	equal 'no nests' "$(json 'd' <<<"$out")" '[]'
+	equal 'no nests' "$(json '[n for n in d if n["state"] != "evicting"]' <<<"$out")" '[]'
 	tmpnest create b-nest --quota 64M
 	background holder tmpnest run --nest a-nest -- sh -c 'echo made; exec sleep 60'
 	wait_for_line holder made
 	runs 0 tmpnest ls --json
-	equal 'states' "$(json 'sorted([n["name"], n["state"], n["attachments"]] for n in d)' <<<"$out")" \
+	equal 'states' "$(json 'sorted([n["name"], n["state"], n["attachments"]] for n in d if n["state"] != "evicting")' <<<"$out")" \
 		'[["a-nest", "active", 1], ["b-nest", "idle", 0]]'
 	runs 0 tmpnest ls
 	contains table "$out" a-nest
@@ -64,7 +64,7 @@ case_ls_lists_all_as_a_table_and_as_json() {
 case_a_running_ephemeral_nest_is_listed() {
 	background holder tmpnest run -- sh -c 'echo made; exec sleep 60'
 	wait_for_line holder made
-	equal 'the nest' "$(tmpnest ls --json | json '[[n["ephemeral"], n["state"], n["attachments"]] for n in d]')" \
+	equal 'the nest' "$(tmpnest ls --json | json '[[n["ephemeral"], n["state"], n["attachments"]] for n in d if n["state"] != "evicting"]')" \
 		'[[true, "active", 1]]'
 	tmpnest evict --force "$(nest_names)"
 }

@@ -26,6 +26,7 @@ static struct Fake {
 	const char *create_why;
 	uint64_t bytes, inodes, growth;
 	unsigned n_rules;
+	bool going;
 	const char *pattern;
 	int content;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -49,6 +50,7 @@ void fake_nests_reset(void)
 	fake.bytes = fake.inodes = fake.growth = 0;
 	fake.n_rules = 0;
 	fake.content = -1;
+	fake.going = false;
 }
 
 static TnNest *by_id(uint64_t id)
@@ -102,6 +104,73 @@ uint64_t fake_nests_add(uid_t owner, const char *name)
 				  .last_used_ns = 1700000001000000000}};
 	snprintf(nest->info.name, sizeof(nest->info.name), "%s", name);
 	return nest->info.id;
+}
+
+int tn_nest_set_frozen(TnNest *nest, bool frozen)
+{
+	lock();
+	nest->info.state = frozen ? TN_NEST_FROZEN : TN_NEST_IDLE;
+	unlock();
+	return 0;
+}
+
+int tn_registry_gc(TnRegistry *registry, uid_t owner, const TnGcOptions *options, TnGcReport *ret)
+{
+	*ret = (TnGcReport){.items = calloc(FAKE_NESTS_MAX, sizeof(TnGcItem))};
+	for (size_t i = 0; ret->items && i < FAKE_NESTS_MAX; i++) {
+		TnNest *nest = &fake.nests[i];
+
+		if (!nest->used || (owner != (uid_t)-1 && nest->info.owner_uid != owner) ||
+		    nest->info.ttl != 0)
+			continue;
+		ret->items[ret->n_items++] = (TnGcItem){nest->info, "made to go"};
+		nest->used = options->dry_run;
+	}
+	if (options->all) {
+		ret->damaged = calloc(1, sizeof(char *));
+		ret->damaged[0] = strdup("strange\xff");
+		ret->n_damaged = 1;
+	}
+	return 0;
+}
+
+void tn_gc_report_clear(TnGcReport *report)
+{
+	for (size_t i = 0; i < report->n_damaged; i++)
+		free(report->damaged[i]);
+	free(report->damaged);
+	free(report->items);
+}
+
+void tn_registry_store_info(TnRegistry *registry, TnStoreInfo *ret)
+{
+	*ret = (TnStoreInfo){.bytes_limit = TN_UNLIMITED, .inodes_limit = 7, .stuck = 3};
+}
+
+#define GOING_ID UINT64_C(0xfade)
+
+void fake_nests_going(void)
+{
+	fake.going = true;
+}
+
+uint64_t *tn_registry_list_going(TnRegistry *registry, uid_t owner, size_t *ret_n)
+{
+	uint64_t *ids = calloc(1, sizeof(*ids));
+
+	*ret_n = ids && fake.going;
+	if (ids)
+		ids[0] = GOING_ID;
+	return ids;
+}
+
+bool tn_registry_going_info(TnRegistry *registry, uint64_t id, TnNestInfo *ret)
+{
+	if (id != GOING_ID)
+		return false;
+	*ret = (TnNestInfo){.id = id, .state = TN_NEST_EVICTING};
+	strcpy(ret->name, "going");
+	return true;
 }
 
 void fake_nests_set(uint64_t id, const TnNestInfo *info)

@@ -10,6 +10,9 @@
 
 #define FAKE_NESTS_MAX 400
 
+/* A nest called "going" that is being wiped, of whoever asks; until the next reset. */
+void fake_nests_going(void);
+
 /* Forgets everything. */
 void fake_nests_reset(void);
 /* Makes a nest with that owner; its id. */

@@ -116,7 +116,7 @@ static void test_missing(void **state)
 	Fixture *f = *state;
 	TnDescription d = {0};
 
-	assert_int_equal(tn_describe_load(f->scratch.dir, &d), -EBADMSG);
+	assert_int_equal(tn_describe_load(f->scratch.dir, &d), -ENOENT);
 	assert_int_equal(mkdirat(f->scratch.dir, "nest", 0700), 0);
 	assert_true(tn_describe_load(f->scratch.dir, &d) < 0);
 	assert_null(d.policy);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Freezing: every change is refused (EROFS, in ops-common.c) from the moment this returns.
+ * What processes wrote through shared mappings before is written back first.
+ */
+#include "describe.h"
+#include "log.h"
+#include "nest-private.h"
+#include "serve.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#define NODES_AT_A_TIME 64U
+#define ADD_TRIES 100
+
+/*
+ * Has the kernel write back and drop what it holds of one file. It waits for WRITEs that
+ * the serving threads answer: they need neither the life lock nor this thread.
+ */
+static void flush_node(int device, uint64_t nodeid)
+{
+	struct fuse_notify_inval_inode_out inode = {.ino = nodeid};
+	struct fuse_out_header header = {
+		.len = sizeof(header) + sizeof(inode),
+		.error = FUSE_NOTIFY_INVAL_INODE,
+	};
+	struct iovec parts[] = {
+		{.iov_base = &header, .iov_len = sizeof(header)},
+		{.iov_base = &inode, .iov_len = sizeof(inode)},
+	};
+
+	/* ENOENT: the kernel has forgotten it meanwhile, and written back before. */
+	if (writev(device, parts, 2) < 0 && errno != ENOENT && errno != ENOTCONN)
+		tn_log(TN_LOG_WARNING, "freeze: a file cannot be written back: %s",
+		       strerror(errno));
+}
+
+/* The next regular files after *index; *index is 0 at the end. How many. */
+static size_t next_files(TnNest *nest, uint32_t *index, uint64_t ids[NODES_AT_A_TIME])
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&nest->table_lock);
+	while (n < NODES_AT_A_TIME && (*index = tn_node_next(nest->table, *index))) {
+		const TnNode *node = tn_node_at(nest->table, *index);
+
+		if (node->type == S_IFREG)
+			ids[n++] = node->id;
+	}
+	pthread_mutex_unlock(&nest->table_lock);
+	return n;
+}
+
+/* In parts, so that an eviction waits for a few files at most. */
+static void flush_files(TnNest *nest)
+{
+	uint64_t ids[NODES_AT_A_TIME];
+	uint32_t index = 0;
+	bool more = true;
+
+	do {
+		size_t n = next_files(nest, &index, ids);
+
+		pthread_mutex_lock(&nest->life);
+		more = nest->device >= 0 && !nest->evicting;
+		for (size_t i = 0; more && i < n; i++)
+			flush_node(nest->device, ids[i]);
+		pthread_mutex_unlock(&nest->life);
+	} while (more && index);
+}
+
+/*
+ * Waits until no thread is in the middle of a request that began before. Caller holds the
+ * life lock. 0 or -errno, the device is not served then.
+ */
+static int let_requests_end(TnNest *nest)
+{
+	int r = -ENOMEM;
+
+	if (nest->device < 0 || !nest->serve)
+		return 0;
+	tn_serve_remove(nest->serve, nest, nest->device);
+	for (int i = 0; r < 0 && i < ADD_TRIES; i++) {
+		r = tn_serve_add(nest->serve, nest, nest->device);
+		if (r < 0)
+			nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+	return r;
+}
+
+/* Caller holds the life lock. */
+static int set_frozen(TnNest *nest, bool frozen)
+{
+	int r = 0;
+
+	if (nest->evicting)
+		return -ENOENT;
+	if (atomic_exchange(&nest->frozen, frozen) == frozen)
+		return 0;
+	if (frozen)
+		r = let_requests_end(nest);
+	else
+		/* Its time of rest does not count as idle. */
+		atomic_store(&nest->arena.header->last_used_ns, tn_now());
+	return r < 0 ? r : tn_describe_save(nest);
+}
+
+int tn_nest_set_frozen(TnNest *nest, bool frozen)
+{
+	int r;
+
+	if (frozen && !atomic_load(&nest->frozen))
+		flush_files(nest);
+	pthread_mutex_lock(&nest->life);
+	r = set_frozen(nest, frozen);
+	pthread_mutex_unlock(&nest->life);
+	return r;
+}
