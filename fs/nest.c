@@ -6,6 +6,7 @@
 #include "log.h"
 #include "macros.h"
 #include "nest-pins.h"
+#include "nest-roots.h"
 #include "observe.h"
 #include "ops.h"
 #include "recount.h"
@@ -305,7 +306,9 @@ static int attach(TnNest *nest, TnAttachment *ret)
 	attachment = calloc(1, sizeof(*attachment));
 	if (!attachment)
 		return -ENOMEM;
-	mount = mount_view(nest);
+	mount = tn_nest_restore_roots(nest);
+	if (mount == 0)
+		mount = mount_view(nest);
 	if (mount < 0) {
 		free(attachment);
 		return mount;

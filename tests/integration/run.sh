@@ -119,6 +119,17 @@ case_the_umask_of_the_first_caller_does_not_matter() {
 	fi
 }
 
+case_tmp_is_1777_again_at_every_start() {
+	runs 0 tmpnest run --nest modes -- chmod 700 /tmp /var/tmp
+	runs 0 tmpnest run --nest modes -- stat -c %a /tmp /var/tmp
+	equal 'modes at the next start' "$(xargs <<<"$out")" '1777 1777'
+	background first tmpnest run --nest modes -- sh -c 'chmod 755 /tmp; stat -c %a /tmp; exec sleep 20'
+	wait_for_line first 755
+	runs 0 tmpnest run --nest modes -- stat -c %a /tmp
+	equal 'mode at a start beside another' "$out" 1777
+	tmpnest evict --force modes
+}
+
 case_owner_of_tmp_is_the_nests_owner() {
 	local shown
 	shown=$(tmpnest run -- stat -c %u /tmp)
