@@ -30,6 +30,7 @@ PROGRAM_NEEDS=(
 	command:redis-cli:redis-tools command:tmux:tmux command:ssh-agent:openssh-client
 	command:sqlite3:sqlite3 command:psql:postgresql-client path:/usr/lib/postgresql/*/bin/initdb:postgresql
 	command:gcc:gcc command:socat:socat command:rg:ripgrep command:curl:curl
+	command:zsh:zsh
 )
 
 PASSED=0 FAILED=0 SKIPPED=0
