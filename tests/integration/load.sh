@@ -163,6 +163,7 @@ print("all right", flush=True)' "$1" "$2"
 	equal 'inodes left' "$(nest open inodes_used)" $(($1 * $2 / 2 + 1))
 	runs 0 tmpnest show open --json --verify
 	tmpnest evict open
+	eventually 60 trash_is_empty
 }
 
 case_eight_processes_with_300_open_files() { open_files 8 300; }

@@ -6,8 +6,8 @@
 
 TT_LIMIT=150
 export TMPNEST_BUILD=${TT_BUILD:-}
-SHARE=25 # seconds for each store
-[ "${TT_ROLE:-}" = root ] || SHARE=10
+SHARE=20 # seconds for each store
+[ "${TT_ROLE:-}" = root ] || SHARE=8
 
 model() { # STORE ARGUMENT...
 	capture "$TT_TESTS/model/run.sh" --store "$@"
