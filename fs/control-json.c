@@ -90,6 +90,7 @@ JsonObject *tn_control_nest_json(const TnNestInfo *info)
 	tn_control_set_count(nest, "quota_hits_total", info->quota_hits_total);
 	tn_control_set_count(nest, "store_full_total", info->store_full_total);
 	tn_control_set_count(nest, "requests_total", info->requests_total);
+	tn_control_set_count(nest, "busy_ns", info->busy_ns);
 	tn_control_set_count(nest, "nodes_cached", info->nodes_cached);
 	tn_control_set_time(nest, "created", info->created_ns);
 	tn_control_set_time(nest, "last_used", info->last_used_ns);

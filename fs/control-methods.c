@@ -364,6 +364,8 @@ static const TnVarlinkMethod methods[] = {
 	{"OpenFile", tn_control_open_file},
 	{"GetXattrs", tn_control_get_xattrs},
 	{"GetUsage", tn_control_get_usage, TRUE},
+	{"GetEvents", tn_control_get_events, TRUE},
+	{"GetMetrics", tn_control_get_metrics, TRUE},
 	{"Observe", observe},
 	{"CreateNest", create_nest},
 	{"SetLimits", set_limits},

@@ -24,6 +24,8 @@ struct TnControl {
 	GThreadPool *recounts, *walks;
 	gint stopping; /* atomic: waiting recounts and walks give up */
 	TnVarlinkServer *server;
+	GQueue followers;        /* of event streams, see control-events.c */
+	GSource *event_source;   /* NULL: none */
 	int64_t started_ns;      /* CLOCK_REALTIME */
 	int64_t started_mono_ns; /* CLOCK_MONOTONIC */
 };
@@ -63,6 +65,15 @@ void tn_control_set_name(JsonObject *object, const char *key, const char *name);
 void tn_control_get_usage(TnVarlinkCall *call, JsonObject *parameters, void *data);
 /* One walk on a thread of control->walks. */
 void tn_control_walk(void *job, void *control);
+
+/* control-events.c */
+void tn_control_get_events(TnVarlinkCall *call, JsonObject *parameters, void *data);
+/* Before the thread runs, and after. */
+void tn_control_events_start(TnControl *control);
+void tn_control_events_stop(TnControl *control);
+
+/* control-metrics.c */
+void tn_control_get_metrics(TnVarlinkCall *call, JsonObject *parameters, void *data);
 
 /* control-nests.c: an error of the interface that may go into a reply or into a result. */
 typedef struct TnControlError {

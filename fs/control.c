@@ -81,6 +81,7 @@ int tn_control_new(TnControl **ret, const TnWorkerEnv *env, TnRegistry *registry
 		g_thread_pool_new(tn_control_recount, control, RECOUNT_THREADS, FALSE, NULL);
 	control->walks = g_thread_pool_new(tn_control_walk, control, WALK_THREADS, FALSE, NULL);
 	control->server = make_server(control);
+	tn_control_events_start(control);
 	r = tn_varlink_server_listen(control->server, env->control_listener);
 	if (r == 0) {
 		control->thread = g_thread_try_new("control", run, control, NULL);
@@ -106,6 +107,7 @@ void tn_control_free(TnControl *control)
 	g_thread_pool_free(control->recounts, FALSE, TRUE);
 	g_thread_pool_free(control->walks, FALSE, TRUE);
 	tn_varlink_server_free(control->server);
+	tn_control_events_stop(control);
 	g_main_loop_unref(control->loop);
 	g_main_context_unref(control->context);
 	g_free(control);

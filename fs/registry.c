@@ -107,16 +107,6 @@ TnNest **tn_registry_list(TnRegistry *registry, uid_t owner, size_t *ret_n)
 	return array;
 }
 
-TnEventHub *tn_registry_events(TnRegistry *registry)
-{
-	return registry->events;
-}
-
-const TnStats *tn_registry_stats(const TnRegistry *registry)
-{
-	return &registry->stats;
-}
-
 size_t tn_registry_count(TnRegistry *registry, int64_t *ret_empty_ns)
 {
 	size_t count;

@@ -21,6 +21,7 @@ typedef struct TnNest TnNest;
 typedef struct TnServe TnServe;
 typedef struct TnEventHub TnEventHub;
 typedef struct TnStats TnStats;
+typedef struct TnLatency TnLatency;
 
 typedef struct TnRegistryConfig {
 	int store_fd;         /* the store directory; borrowed */
@@ -111,6 +112,9 @@ int tn_registry_evict(TnRegistry *registry, TnNest *nest, bool force, uint32_t *
 /* Events of all nests, and counts; they live as long as the registry. */
 TnEventHub *tn_registry_events(TnRegistry *registry);
 const TnStats *tn_registry_stats(const TnRegistry *registry);
+/* How long requests took, of each operation that there were any of. */
+typedef void (*TnLatencyVisit)(const char *operation, const TnLatency *latency, void *data);
+void tn_registry_each_latency(const TnRegistry *registry, TnLatencyVisit visit, void *data);
 
 /* Nests that exist now, and how long none has existed (ns, 0 while there is one). */
 size_t tn_registry_count(TnRegistry *registry, int64_t *ret_empty_ns);

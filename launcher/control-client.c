@@ -36,6 +36,11 @@ const TnPaths *tn_client_paths(const TnClient *client)
 	return &client->paths;
 }
 
+int tn_client_socket(const TnClient *client)
+{
+	return client->fd;
+}
+
 void tn_client_set_timeout(TnClient *client, unsigned seconds)
 {
 	client->timeout_ms = seconds == 0 ? -1 : (int)seconds * 1000;

@@ -29,6 +29,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TnClient, tn_client_free)
 /* Where the daemon lives. */
 const TnPaths *tn_client_paths(const TnClient *client);
 
+/* The connection, admitted and idle, for one that speaks the protocol itself; the client's. */
+int tn_client_socket(const TnClient *client);
+
 /* How long to wait for one reply; 0: for ever. 30 at first. */
 void tn_client_set_timeout(TnClient *client, unsigned seconds);
 

@@ -29,6 +29,7 @@ typedef struct TnVerb {
 	int (*run)(const struct TnVerb *verb, int argc, char **argv);
 } TnVerb;
 
+int tn_verb_bridge(const TnVerb *verb, int argc, char **argv);
 int tn_verb_cat(const TnVerb *verb, int argc, char **argv);
 int tn_verb_cp(const TnVerb *verb, int argc, char **argv);
 int tn_verb_create(const TnVerb *verb, int argc, char **argv);
@@ -36,6 +37,7 @@ int tn_verb_daemon(const TnVerb *verb, int argc, char **argv);
 int tn_verb_df(const TnVerb *verb, int argc, char **argv);
 int tn_verb_doctor(const TnVerb *verb, int argc, char **argv);
 int tn_verb_du(const TnVerb *verb, int argc, char **argv);
+int tn_verb_events(const TnVerb *verb, int argc, char **argv);
 int tn_verb_evict(const TnVerb *verb, int argc, char **argv);
 int tn_verb_export(const TnVerb *verb, int argc, char **argv);
 int tn_verb_files(const TnVerb *verb, int argc, char **argv);
@@ -43,6 +45,8 @@ int tn_verb_freeze(const TnVerb *verb, int argc, char **argv);
 int tn_verb_gc(const TnVerb *verb, int argc, char **argv);
 int tn_verb_help(const TnVerb *verb, int argc, char **argv);
 int tn_verb_limits(const TnVerb *verb, int argc, char **argv);
+int tn_verb_lsof(const TnVerb *verb, int argc, char **argv);
+int tn_verb_metrics(const TnVerb *verb, int argc, char **argv);
 int tn_verb_report(const TnVerb *verb, int argc, char **argv);
 int tn_verb_ls(const TnVerb *verb, int argc, char **argv);
 int tn_verb_show(const TnVerb *verb, int argc, char **argv);

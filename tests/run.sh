@@ -29,7 +29,7 @@ PROGRAM_NEEDS=(
 	command:node:nodejs command:npm:npm command:redis-server:redis-server
 	command:redis-cli:redis-tools command:tmux:tmux command:ssh-agent:openssh-client
 	command:sqlite3:sqlite3 command:psql:postgresql-client path:/usr/lib/postgresql/*/bin/initdb:postgresql
-	command:gcc:gcc command:socat:socat command:rg:ripgrep command:curl:curl
+	command:gcc:gcc command:socat:socat command:rg:ripgrep command:curl:curl command:promtool:prometheus
 	command:zsh:zsh
 )
 
@@ -346,7 +346,7 @@ make_stage() {
 		\( -path tests/unit -o -path tests/wire -o -path tests/fuzz \) -prune -o -type f -perm -u+x -print |
 		while read -r file; do
 		install -D -m 755 "$file" "$STAGE/build/$file" || exit 1
-	done) && cp -R "$ROOT/tests" "$ROOT/bench" "$STAGE/" && chmod -R go+rX "$STAGE" || exit 1
+	done) && cp -R "$ROOT/tests" "$ROOT/bench" "$ROOT/docs" "$ROOT/data" "$STAGE/" && chmod -R go+rX "$STAGE" || exit 1
 }
 
 # The npm packages of the tests of programs and stubs, pinned by their lock file, kept between runs.

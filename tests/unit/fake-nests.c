@@ -29,6 +29,7 @@ static struct Fake {
 	bool going;
 	const char *pattern;
 	int content;
+	TnEventHub *hub;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void)
@@ -51,6 +52,7 @@ void fake_nests_reset(void)
 	fake.n_rules = 0;
 	fake.content = -1;
 	fake.going = false;
+	fake.hub = NULL;
 }
 
 static TnNest *by_id(uint64_t id)
@@ -350,6 +352,25 @@ void tn_look_usage_clear(TnLookUsage *usage)
 	for (size_t i = 0; i < usage->n_entries; i++)
 		free(usage->entries[i].name);
 	free(usage->entries);
+}
+
+TnEventHub *tn_registry_events(TnRegistry *registry)
+{
+	return fake.hub;
+}
+
+void fake_nests_hub(TnEventHub *hub)
+{
+	fake.hub = hub;
+}
+
+const TnStats *tn_registry_stats(const TnRegistry *registry)
+{
+	return NULL;
+}
+
+void tn_registry_each_latency(const TnRegistry *registry, TnLatencyVisit visit, void *data)
+{
 }
 
 /* With the lock held. */

@@ -33,5 +33,7 @@ void fake_nests_recount_finds(uint64_t bytes, uint64_t inodes, int error);
 void fake_nests_grow_during_recount(uint64_t bytes);
 /* What tn_nest_look() and its kin show of every nest: below this directory; -1: nothing. */
 void fake_nests_content(int dir);
+/* What tn_registry_events() gives; borrowed. For daemons started after it. */
+void fake_nests_hub(TnEventHub *hub);
 /* Rules that every nest claims to have besides the built-in one, each of that pattern. */
 void fake_nests_rules(unsigned n, const char *pattern);

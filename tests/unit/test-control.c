@@ -7,6 +7,7 @@
 #include "fake-nests.h"
 #include "varlink-peer.h"
 
+#include "events.h"
 #include "macros.h"
 
 #include <dirent.h>
@@ -804,6 +805,64 @@ static void test_usage_comes_in_parts(void **state)
 		     ERROR("InvalidArgument"));
 }
 
+static void expect_event(Fixture *f, const char *event, const char *nest)
+{
+	JsonObject *part = test_peer_expect_reply(&f->peer, true);
+	JsonArray *events = json_object_get_array_member(part, "events");
+	JsonObject *json = json_array_get_object_element(events, 0);
+
+	assert_int_equal(json_array_get_length(events), 1);
+	assert_string_equal(json_object_get_string_member(json, "event"), event);
+	assert_string_equal(json_object_get_string_member(json, "nest"), nest);
+	json_object_unref(part);
+}
+
+static void test_events_are_followed(void **state)
+{
+	Fixture *f = *state;
+	TnEvent denied = {.kind = TN_EVENT_DENIED, .error = EACCES, .operation = "MKDIR"};
+	JsonObject *reply, *json;
+	TnEventHub *hub;
+	TnEvents *mine, *other;
+
+	assert_int_equal(tn_event_hub_new(&hub), 0);
+	tn_control_free(f->control);
+	fake_nests_hub(hub);
+	start(f);
+	test_peer_clear(&f->peer);
+	connect_peer(f, &f->peer);
+	mine = tn_events_new(hub, fake_nests_add(geteuid(), "mine"), geteuid(), "mine");
+	other = tn_events_new(hub, fake_nests_add(OTHER_UID, "other"), OTHER_UID, "other");
+	memset(denied.path, 0xff, sizeof(denied.path) - 1);
+	assert_true(tn_events_admit(mine, denied.kind));
+	tn_events_note(mine, &denied);
+	reply = call(f, METHOD("GetEvents") ",\"parameters\":{\"name\":\"mine\"}}");
+	assert_int_equal(json_object_get_int_member(reply, "next"), 1);
+	json = json_array_get_object_element(json_object_get_array_member(reply, "events"), 0);
+	assert_string_equal(json_object_get_string_member(json, "operation"), "MKDIR");
+	assert_true(g_str_has_prefix(json_object_get_string_member(json, "path"), "\\xff\\xff"));
+	json_object_unref(reply);
+	expect_error(f, METHOD("GetEvents") ",\"parameters\":{\"follow\":true}}",
+		     ERROR("ExpectedMore"));
+	test_peer_send(&f->peer,
+		       METHOD("GetEvents") ",\"parameters\":{\"name\":\"mine\",\"follow\":true,"
+					   "\"since\":1},\"more\":true}",
+		       -1);
+	test_peer_expect_silence(&f->peer);
+	tn_events_add(other, TN_EVENT_ATTACH);
+	test_peer_expect_silence(&f->peer);
+	tn_events_add(mine, TN_EVENT_ATTACH);
+	expect_event(f, "attach", "mine");
+	tn_events_add(mine, TN_EVENT_DETACH);
+	expect_event(f, "detach", "mine");
+	tn_control_free(f->control);
+	fake_nests_hub(NULL);
+	start(f);
+	tn_events_free(mine);
+	tn_events_free(other);
+	tn_event_hub_free(hub);
+}
+
 static void test_an_observer_only_looks(void **state)
 {
 	static const char *const refused[] = {
@@ -884,6 +943,7 @@ int main(void)
 		TEST(test_serves_its_interface_file),
 		TEST(test_lists_and_opens_by_hostile_names),
 		TEST(test_usage_comes_in_parts),
+		TEST(test_events_are_followed),
 		TEST(test_an_observer_only_looks),
 	};
 

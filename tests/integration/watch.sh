@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What operators watch: events, metrics, the bridge, the web page, top.
+. "$(dirname "$0")/../lib.sh"
+
+case_events_tell_what_was_refused_and_to_whom() {
+	runs 0 tmpnest run --nest ev --quota 1M --read-only ro -- sh -c '
+		mkdir /tmp/claude; head -c 3000000 /dev/zero >/tmp/big; echo "$$"' 2>/dev/null
+	eventually 5 nest_has ev state idle
+	runs 0 tmpnest events ev --json
+	"$TT_PYTHON" -c 'import json,sys; print(json.dumps([json.loads(l) for l in sys.stdin]))' <<<"$out" >events.json
+	equal 'kinds' "$(json 'sorted(set(e["event"] for e in d))' <events.json)" '["attach", "denied", "detach", "quota_hit"]'
+	equal 'the refusal' "$(json '[[e["operation"], e["path"], e["rule"], e["process"], e["uid"] >= 0] for e in d if e["event"] == "denied" and e["operation"] == "MKDIR"]' <events.json)" \
+		'[["MKDIR", "/tmp/claude", "/tmp/claude", "mkdir", true]]'
+	equal 'the quota' "$(json '[[e["operation"], e["path"], e["process"]] for e in d if e["event"] == "quota_hit"][0]' <events.json)" \
+		'["WRITE", "/tmp/big", "head"]'
+	runs 0 tmpnest events
+	contains 'a line' "$out" 'MKDIR /tmp/claude: Permission denied, by mkdir['
+	tmpnest evict ev
+	runs 0 tmpnest events
+	contains 'the eviction' "$out" 'evict          ev'
+	runs 3 tmpnest events ev
+	runs 2 tmpnest events a b
+}
+
+case_events_of_hostile_names_are_escaped() {
+	capture tmpnest run --nest ev --deny '*evil*' -- sh -c 'mkdir "$(printf "/tmp/evil\033[2J\n\377")"'
+	runs 0 tmpnest events ev
+	equal 'control characters' "$(tr -d '[:print:]\n' <<<"$out" | wc -c)" 0
+	contains 'the name' "$out" '/tmp/evil\x1b[2J\x0a\xff'
+	runs 0 tmpnest events ev --json
+	while read -r line; do json 'd["event"]' <<<"$line" >/dev/null; done <<<"$out"
+	tmpnest evict ev
+}
+
+case_events_are_followed() {
+	tmpnest create ev
+	background follower tmpnest events --follow
+	sleep 0.3
+	runs 0 tmpnest run --nest ev -- sh -c 'mkdir /tmp/claude || true'
+	wait_for_line follower 'attach         ev'
+	wait_for_line follower 'MKDIR /tmp/claude'
+	eventually 10 tmpnest evict ev
+	wait_for_line follower 'evict          ev'
+}
+
+case_a_flood_of_refusals_grows_nothing() {
+	runs 0 tmpnest run --nest ev -- "$TT_PYTHON" -c '
+import os
+for i in range(20000):
+    try: os.mkdir("/tmp/claude/" if i % 2 else "/tmp/claude")
+    except OSError: pass'
+	equal 'refused' "$(tmpnest show ev --json | json 'd["denied_total"] >= 10000')" true
+	at_most 'events kept' "$(tmpnest events ev | wc -l)" 200
+	contains 'who attached is still there' "$(tmpnest events ev)" attach
+	differ 'counted' "$(tmpnest metrics --json | json 'd["events_dropped"]["denied"]')" 0
+	eventually 5 nest_has ev state idle
+	tmpnest evict ev
+}
+
+case_a_follower_that_never_reads_stops_nobody() {
+	tmpnest create ev
+	mkfifo pipe
+	background stuck sh -c 'tmpnest events --follow --json >pipe'
+	exec 7<pipe
+	runs 0 tmpnest run --nest ev -- "$TT_PYTHON" -c '
+import os, time
+for i in range(200):
+    try: os.mkdir("/tmp/claude")
+    except OSError: pass
+    time.sleep(0.01)'
+	runs 0 timeout 5 tmpnest ls
+	runs 0 timeout 5 tmpnest events
+	exec 7<&-
+	end_background
+	eventually 5 nest_has ev state idle
+	tmpnest evict ev
+}
+
+case_metrics_are_in_the_prometheus_format() {
+	runs 0 tmpnest run --nest m --quota 8M -- sh -c 'head -c 100000 /dev/zero >/tmp/f; mkdir /tmp/claude || true'
+	tmpnest create free --quota max
+	tmpnest metrics >metrics
+	grep -qx "tmpnest_nest_used_bytes{nest=\"m\",owner_uid=\"$(id -u)\"} 102400" metrics || fail 'the use'
+	grep -qx "tmpnest_nest_limit_bytes{nest=\"free\",owner_uid=\"$(id -u)\"} +Inf" metrics || fail 'no limit'
+	grep -q 'tmpnest_request_duration_seconds_bucket{operation="WRITE",le="0.000064"}' metrics || fail 'a histogram'
+	grep -q '^tmpnest_nest_denied_total{nest="m".*} [1-9]' metrics || fail 'refusals'
+	equal 'as JSON' "$(tmpnest metrics --json | json 'sorted(n["name"] for n in d["nests"])')" '["free", "m"]'
+	need promtool prometheus
+	runs 0 sh -c 'promtool check metrics <metrics'
+	equal 'complaints' "$out$err" ''
+	tmpnest evict m free
+}
+
+case_the_example_in_node_lists_and_follows() {
+	need node nodejs
+	tmpnest create shown --quota 3M
+	local example
+	example=$(readlink -f "$TT_TESTS/../docs/integrations/control-node.mjs")
+	runs 0 node "$example"
+	contains 'the nest' "$out" 'shown 0 of 3145728'
+	runs 0 node --input-type=module -e "
+		import { Control } from '$example';
+		const control = new Control();
+		console.log((await control.call('GetNest', { name: 'shown' })).nest.name);
+		await control.call('GetNest', { name: 'missing' }).catch((e) => console.log(e.message));
+		control.close();"
+	contains 'a call' "$out" shown
+	contains 'an error' "$out" 'org.tmpnest.Control.NoSuchNest'
+	tmpnest evict shown
+}
+
+main "$@"
