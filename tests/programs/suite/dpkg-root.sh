@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: command:dpkg:dpkg command:dpkg-deb:dpkg command:fakeroot:fakeroot
 # long
+# only: root
 . "${0%/*}/lib"
 
 # A whole package database below /tmp: install, upgrade, query, purge
