@@ -28,6 +28,7 @@ static const TnVerb verbs[] = {
 	 tn_verb_export},
 	{"events", "[NAME]", "show what was refused and what became of nests", tn_verb_events},
 	{"metrics", "", "print figures in the Prometheus text format", tn_verb_metrics},
+	{"serve", "", "serve figures to Prometheus and a web page", NULL},
 	{"bridge", "", "speak the control protocol on stdin and stdout", tn_verb_bridge},
 	{"df", "[NAME...]", "show how full nests are", tn_verb_df},
 	{"evict", "NAME...", "end nests and wipe what is in them", tn_verb_evict},

@@ -13,6 +13,7 @@ TN_BUILD_NEEDS=(
 	module:gio-unix-2.0:libglib2.0-dev module:json-glib-1.0:libjson-glib-dev
 	module:jansson:libjansson-dev module:inih:libinih-dev module:libcap:libcap-dev
 	module:libseccomp:libseccomp-dev module:cmocka:libcmocka-dev
+	module:libsoup-3.0:libsoup-3.0-dev module:ncursesw:libncurses-dev
 )
 
 tn_need_is_met() { # KIND:NAME:PACKAGE

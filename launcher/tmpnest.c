@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * `tmpnest VERB ...`: runs `run` itself, so that starting a sandbox costs no library;
- * executes tmpnest-stubs for `stubs` and tmpnest-ctl for the operators' verbs.
+ * executes tmpnest-stubs for `stubs`, tmpnest-serve for `serve` and tmpnest-ctl for the operators' verbs.
  */
 #include "locate.h"
 #include "macros.h"
@@ -48,5 +48,7 @@ int main(int argc, char **argv)
 		return tn_run(argv + 2);
 	if (strcmp(verb, "stubs") == 0)
 		return become("tmpnest-stubs", argv + 1);
+	if (strcmp(verb, "serve") == 0)
+		return become("tmpnest-serve", argv + 1);
 	return become("tmpnest-ctl", argv);
 }

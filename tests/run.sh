@@ -29,7 +29,7 @@ PROGRAM_NEEDS=(
 	command:node:nodejs command:npm:npm command:redis-server:redis-server
 	command:redis-cli:redis-tools command:tmux:tmux command:ssh-agent:openssh-client
 	command:sqlite3:sqlite3 command:psql:postgresql-client path:/usr/lib/postgresql/*/bin/initdb:postgresql
-	command:gcc:gcc command:socat:socat command:rg:ripgrep command:curl:curl command:promtool:prometheus
+	command:gcc:gcc command:socat:socat command:rg:ripgrep command:curl:curl command:promtool:prometheus command:chromium:chromium
 	command:zsh:zsh
 )
 

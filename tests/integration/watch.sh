@@ -3,6 +3,8 @@
 # What operators watch: events, metrics, the bridge, the web page, top.
 . "$(dirname "$0")/../lib.sh"
 
+only root the_page_shows_hostile_names_as_text # a browser once is enough
+
 case_events_tell_what_was_refused_and_to_whom() {
 	runs 0 tmpnest run --nest ev --quota 1M --read-only ro -- sh -c '
 		mkdir /tmp/claude; head -c 3000000 /dev/zero >/tmp/big; echo "$$"' 2>/dev/null
@@ -108,6 +110,76 @@ case_the_example_in_node_lists_and_follows() {
 	contains 'a call' "$out" shown
 	contains 'an error' "$out" 'org.tmpnest.Control.NoSuchNest'
 	tmpnest evict shown
+}
+
+# Starts `serve` on a free port: $url.
+start_serve() {
+	background serve tmpnest serve --listen 127.0.0.1:0
+	eventually 10 grep -q ^http "$TT_WORK/serve.log"
+	url=$(head -1 "$TT_WORK/serve.log")
+}
+
+http_status() { curl -so /dev/null -w '%{http_code}' "$@"; }
+
+case_serve_answers_prometheus_and_only_shows() {
+	need curl curl
+	tmpnest run --nest web --quota 8M -- sh -c 'head -c 100000 /dev/zero >/tmp/f'
+	start_serve
+	curl -sf "${url}metrics" >metrics
+	grep -q 'tmpnest_nest_used_bytes{nest="web"' metrics || fail 'no metrics'
+	need promtool prometheus
+	runs 0 sh -c 'promtool check metrics <metrics'
+	equal 'POST' "$(http_status -X POST "$url")" 405
+	equal 'a foreign name' "$(http_status -H 'Host: evil.example' "$url")" 403
+	equal 'nothing there' "$(http_status "${url}api/nest/../../etc/passwd")" 404
+	contains 'the policy' "$(curl -si "$url")" "default-src 'none'"
+	local id
+	id=$(curl -sf "${url}api/nests" | json 'd["nests"][0]["id"]')
+	equal 'usage' "$(curl -sf "${url}api/usage/$id" | json 'd["files"][0]')" '{"path": "f", "type": "file", "bytes": 102400, "inodes": 1}'
+	equal 'events' "$(curl -sf "${url}api/events/$id" | json 'd["events"][0]["event"]')" attach
+	if [ "$TT_ROLE" = root ]; then
+		local pid
+		pid=$(pgrep -f "tmpnest-serve|serve --listen" | while read -r p; do [ "$(stat -c %u "/proc/$p")" -ne 65534 ] || echo "$p"; done | head -1)
+		equal 'its rights' "$(awk '/CapEff|^Uid/ { print $2 }' "/proc/$pid/status" | xargs)" '65534 0000000000000000'
+	fi
+	local address
+	for address in 0.0.0.0:8080 192.0.2.1:80 nonsense ::; do
+		runs 2 tmpnest serve --listen "$address"
+	done
+	end_background
+	background serve tmpnest serve --unix "$PWD/socket"
+	eventually 10 test -S socket
+	runs 0 curl -sfo got --unix-socket socket http://localhost/metrics
+	grep -qx "tmpnest_up 1" got || fail "no metrics on the socket"
+	end_background
+	tmpnest evict web
+}
+
+case_the_page_shows_hostile_names_as_text() {
+	need chromium chromium
+	need curl curl
+	runs 0 tmpnest run --nest web -- "$TT_PYTHON" -c '
+open("/tmp/<img src=x onerror=alert(1)>", "w").write("x" * 50000)
+open(b"/tmp/\xff\x1b[2J<script>document.title=1<", "w").write("y")'
+	capture tmpnest run --nest web -- mkdir /tmp/claude
+	start_serve
+	local id dom
+	id=$(curl -sf "${url}api/nests" | json 'd["nests"][0]["id"]')
+	dom() {
+		timeout 50 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+			--user-data-dir="$TT_WORK/profile" --virtual-time-budget=4000 --dump-dom "$1" 2>/dev/null
+	}
+	dom=$(dom "$url")
+	contains 'the list' "$dom" "href=\"#/nest/$id\">web</a>"
+	dom=$(dom "$url#/nest/$id")
+	contains 'the name as text' "$dom" '&lt;img src=x onerror=alert(1)&gt;'
+	lacks 'no image' "$dom" '<img'
+	contains 'the other name' "$dom" '\xff\u001b[2J&lt;script&gt;document.title=1&lt;'
+	contains 'the refusal' "$dom" MKDIR
+	contains 'the plot' "$dom" '<polyline'
+	contains 'the title is ours' "$dom" '<title>tmpnest</title>'
+	end_background
+	tmpnest evict web
 }
 
 main "$@"
