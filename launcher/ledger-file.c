@@ -172,11 +172,32 @@ static int read_ledger(TnLedgerFile *file)
 	return fd < 0 ? fd : read_one(fd, &file->ledger);
 }
 
+/* Only what is called JSON can have been a ledger: a wrong path must not cost its owner a file. */
+static bool may_be_set_aside(const TnLedgerFile *file)
+{
+	const char *suffix = strrchr(base_name(file), '.');
+
+	return suffix && strcmp(suffix, ".json") == 0;
+}
+
+/* Before anything is made beside it. */
+static int check_place(const TnLedgerFile *file)
+{
+	struct stat status;
+
+	if (may_be_set_aside(file) ||
+	    fstatat(file->dir_fd, base_name(file), &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return S_ISREG(status.st_mode) ? 0 : -EBADMSG;
+}
+
 static int set_aside(TnLedgerFile *file)
 {
 	char name[NAME_MAX + 1];
 	int result = side_name(file, ".corrupt", name);
 
+	if (result == 0 && !may_be_set_aside(file))
+		return -EBADMSG;
 	if (result < 0)
 		return result;
 	if (renameat(file->dir_fd, base_name(file), file->dir_fd, name) < 0)
@@ -208,6 +229,13 @@ static int recover_intents(TnLedgerFile *file)
 	return result;
 }
 
+const char *tn_ledger_file_why(int error)
+{
+	return error == -EBADMSG ? "is no stub ledger, and not named so (give one that ends in "
+				   ".json)"
+				 : strerror(-error);
+}
+
 int tn_ledger_file_open(TnLedgerFile *file, const char *path)
 {
 	int result;
@@ -222,7 +250,9 @@ int tn_ledger_file_open(TnLedgerFile *file, const char *path)
 		memcpy(dir, file->path, length);
 		dir[length] = '\0';
 		file->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		result = file->dir_fd < 0 ? -errno : lock(file);
+		result = file->dir_fd < 0 ? -errno : check_place(file);
+		if (result == 0)
+			result = lock(file);
 	}
 	if (result == 0)
 		result = read_ledger(file);

@@ -39,7 +39,8 @@ typedef struct TnLedgerFile {
 int tn_ledger_file_path(const char *explicit_path, char ret[PATH_MAX]);
 
 /*
- * Makes the directories (0700), locks, reads. -ETIMEDOUT when another process kept the
+ * Makes the directories (0700), locks, reads. What is no ledger is set aside when its name ends in
+ * ".json", else left alone: -EBADMSG. -ETIMEDOUT when another process kept the
  * lock for 20 seconds; other -errno. On success end with tn_ledger_file_close().
  */
 int tn_ledger_file_open(TnLedgerFile *file, const char *path);
@@ -57,6 +58,9 @@ int tn_ledger_file_intend(TnLedgerFile *file, const TnLedger *intents);
  * one stands.
  */
 int tn_ledger_file_save(TnLedgerFile *file);
+
+/* What such an error means, for a message. */
+const char *tn_ledger_file_why(int error);
 
 /* Unlocks and frees; harmless on one that was never opened. */
 void tn_ledger_file_close(TnLedgerFile *file);

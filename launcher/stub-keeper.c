@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 void tn_stubs_init(TnStubs *stubs, const TnStubsOptions *options)
 {
@@ -63,6 +65,21 @@ int tn_stubs_save(TnStubs *stubs)
 	return stubs->locked ? tn_ledger_file_save(&stubs->file) : 0;
 }
 
+/* As a daemon would make it: one that comes later must find it right. */
+static void make_runtime_dir(const char *path)
+{
+	mode_t callers, mode = geteuid() == 0 ? 0755 : 0700;
+	char part[PATH_MAX];
+
+	callers = umask(0);
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+		mkdir(part, mode);
+	}
+	mkdir(path, mode);
+	umask(callers);
+}
+
 int tn_stubs_open_witness(TnStubs *stubs)
 {
 	char path[PATH_MAX];
@@ -73,6 +90,7 @@ int tn_stubs_open_witness(TnStubs *stubs)
 	if (!stubs->options.runtime_dir || snprintf(path, sizeof(path), "%s/stubs/witness.json",
 						    stubs->options.runtime_dir) >= PATH_MAX)
 		return -ENOENT;
+	make_runtime_dir(stubs->options.runtime_dir);
 	result = tn_ledger_file_open(&stubs->witness, path);
 	stubs->has_witness = result == 0;
 	return result;

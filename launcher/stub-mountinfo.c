@@ -5,7 +5,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define LINE_BYTES (256 * 1024) /* two paths and all options of a mount, with room */
+#define TOTAL_BYTES ((size_t)64 << 20)
 
 /* Space, tab, newline and backslash are written as \ooo. */
 static void decode(char *text)
@@ -66,17 +70,24 @@ bool tn_mountinfo_parse_line(char *line, TnMount *ret)
 int tn_mountinfo_walk(const char *mountinfo, bool (*each)(const TnMount *mount, void *data),
 		      void *data)
 {
-	TN_AUTOFREE char *line = NULL;
-	FILE *file = fopen(mountinfo, "re");
-	size_t size = 0;
+	TN_AUTOFREE char *line = malloc(LINE_BYTES);
+	FILE *file = line ? fopen(mountinfo, "re") : NULL;
+	size_t total = 0;
 	int result = 0;
 
 	if (!file)
-		return -errno;
+		return line ? -errno : -ENOMEM;
 	errno = 0;
-	while (getline(&line, &size, file) >= 0) {
+	while (fgets(line, LINE_BYTES, file)) {
+		size_t length = strlen(line);
 		TnMount mount;
 
+		/* any file may be named as one, an endless one too */
+		total += length;
+		if (total > TOTAL_BYTES || (!feof(file) && (!length || line[length - 1] != '\n'))) {
+			result = -EBADMSG;
+			break;
+		}
 		if (tn_mountinfo_parse_line(line, &mount) && !each(&mount, data))
 			break;
 	}

@@ -21,7 +21,7 @@ static int hold(const TnStubsArgs *args, TnStubs *stubs)
 		wants[i] = (TnStubWant){paths.paths[i], kinds[i], args->filled};
 	result = tn_stubs_hold(stubs, args->owner, &holder, false, wants, paths.n_paths);
 	tn_stub_paths_clear(&paths);
-	return result < 0 ? tn_stubs_fail(args, args->ledger_path, strerror(-result)) : 0;
+	return result < 0 ? tn_stubs_fail(args, args->ledger_path, tn_ledger_file_why(result)) : 0;
 }
 
 int tn_stubs_verb_hold(int argc, char **argv)

@@ -81,7 +81,7 @@ static int list(const TnStubsArgs *args, TnStubs *stubs)
 
 	if (result < 0) {
 		json_decref(array);
-		return tn_stubs_fail(args, args->ledger_path, strerror(-result));
+		return tn_stubs_fail(args, args->ledger_path, tn_ledger_file_why(result));
 	}
 	for (size_t i = 0; i < stubs->file.ledger->n_entries; i++)
 		json_array_append_new(array, describe(stubs, &stubs->file.ledger->entries[i]));
@@ -131,7 +131,7 @@ int tn_stubs_verb_missing(int argc, char **argv)
 
 		tn_stubs_args_open(&args, &stubs, &report);
 		result = tn_stubs_missing(&stubs, (const char *const *)paths.paths, paths.n_paths);
-		status = result < 0 ? tn_stubs_fail(&args, args.ledger_path, strerror(-result)) : 0;
+		status = result < 0 ? tn_stubs_fail(&args, args.ledger_path, tn_ledger_file_why(result)) : 0;
 		tn_stub_report_finish(&report, TN_STUB_MISSING);
 		tn_stubs_clear(&stubs);
 	}

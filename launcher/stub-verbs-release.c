@@ -16,7 +16,7 @@ static int release(const TnStubsArgs *args, TnStubs *stubs)
 	if (status != -1)
 		return status;
 	result = tn_stubs_release(stubs, args->owner, by_holder ? &holder : NULL, NULL);
-	return result < 0 ? tn_stubs_fail(args, args->ledger_path, strerror(-result)) : 0;
+	return result < 0 ? tn_stubs_fail(args, args->ledger_path, tn_ledger_file_why(result)) : 0;
 }
 
 int tn_stubs_verb_release(int argc, char **argv)
@@ -58,7 +58,7 @@ int tn_stubs_verb_reclaim(int argc, char **argv)
 		if (status == -1) {
 			result = tn_stubs_reclaim(&stubs, args.owner, args.owner ? &holder : NULL);
 			status = result < 0
-					 ? tn_stubs_fail(&args, args.ledger_path, strerror(-result))
+					 ? tn_stubs_fail(&args, args.ledger_path, tn_ledger_file_why(result))
 					 : 0;
 		}
 		tn_stub_report_finish(&report, TN_STUB_REMOVED);

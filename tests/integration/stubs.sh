@@ -527,6 +527,11 @@ case_usage_errors() {
 		# shellcheck disable=SC2086  # words
 		runs 2 "$STUBS" $words
 	done
+	runs 1 "$STUBS" audit --mountinfo /dev/zero --cwd "$W" --home "$HOME"
+	one_message
+	runs 1 "$STUBS" hold --owner x --pid $$ --cwd "$W" --home "$HOME" --ledger "$HOME"
+	one_message
+	[ -d "$HOME" ]
 	runs 1 "$STUBS" hold --owner x --pid 2147483646 --cwd "$W" --home "$HOME"
 	one_message
 	runs 1 "$STUBS" hold --owner x --pid $$ --cwd "$W" --home "$HOME" --profile /no/such/profile
@@ -535,6 +540,17 @@ case_usage_errors() {
 }
 
 # The ledger of the runtime that the idea comes from: entries of both in one file.
+# Names that no profile knows are recorded in the runtime directory, which may not be there yet.
+case_a_daemon_can_start_after_the_stubs() {
+	stubs_setup
+	own_daemon
+	(umask 077 && runs 0 "$STUBS" hold --owner x --pid $$ --path "$W/my-own-name")
+	[ -e "$TMPNEST_RUNTIME_DIR/stubs/witness.json" ]
+	"$STUBS" release --owner x
+	[ ! -e "$W/my-own-name" ]
+	runs 0 tmpnest run --no-workspace -- true
+}
+
 case_a_foreign_ledger_is_shared() {
 	stubs_setup
 	mkdir -p "$TT_WORK/state"

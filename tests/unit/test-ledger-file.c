@@ -199,6 +199,28 @@ static void test_what_is_no_ledger_is_set_aside(void **state)
 	}
 }
 
+/* A wrong --ledger must not cost anybody a file. */
+static void test_other_names_are_left_alone(void **state)
+{
+	static void (*const makers[])(const char *path) = {make_binary, make_link, make_fifo,
+							   make_directory};
+	Fixture *fixture = *state;
+
+	mkdir(in(fixture, "state"), 0700);
+	for (size_t i = 0; i < TN_ARRAY_LEN(makers); i++) {
+		TN_AUTOFREE char *path = strdup(in(fixture, "state/mine"));
+		TnLedgerFile file;
+		struct stat before, after;
+
+		makers[i](path);
+		assert_int_equal(lstat(path, &before), 0);
+		assert_int_equal(tn_ledger_file_open(&file, path), -EBADMSG);
+		assert_int_equal(lstat(path, &after), 0);
+		assert_int_equal(before.st_ino, after.st_ino);
+		assert_int_equal(remove(path), 0);
+	}
+}
+
 static void test_links_in_the_place_of_our_files(void **state)
 {
 	static const char *const names[] = {"state/ledger.json.lock", "state/ledger.json.intent",
@@ -234,6 +256,7 @@ int main(void)
 		FILE_TEST(test_a_torn_intent_is_none),
 		FILE_TEST(test_what_is_no_ledger_is_set_aside),
 		FILE_TEST(test_links_in_the_place_of_our_files),
+		FILE_TEST(test_other_names_are_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
