@@ -27,6 +27,7 @@ static const TnVerb verbs[] = {
 	{"export", "NAME [PATH]", "write a nest, or a part of it, as a tar archive",
 	 tn_verb_export},
 	{"events", "[NAME]", "show what was refused and what became of nests", tn_verb_events},
+	{"top", "", "watch nests fill, on a terminal", tn_verb_top},
 	{"metrics", "", "print figures in the Prometheus text format", tn_verb_metrics},
 	{"serve", "", "serve figures to Prometheus and a web page", NULL},
 	{"bridge", "", "speak the control protocol on stdin and stdout", tn_verb_bridge},

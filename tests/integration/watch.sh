@@ -182,4 +182,61 @@ open(b"/tmp/\xff\x1b[2J<script>document.title=1<", "w").write("y")'
 	tmpnest evict web
 }
 
+screen() { tmux -L "$socket" capture-pane -p; }
+screen_shows() { screen | grep -qF -- "$1"; }
+screen_lacks() { ! screen_shows "$1"; }
+keys() { tmux -L "$socket" send-keys "$@"; }
+
+case_top_shows_nests_and_acts_after_a_yes() {
+	need tmux tmux
+	tmpnest create quiet --quota 8M
+	runs 0 tmpnest run --nest busy --quota 16M -- "$TT_PYTHON" -c '
+open("/tmp/evil\033[2Jname", "w").write("x" * 5000000)'
+	socket=$(unique) # not local: the trap needs it
+	trap 'tmux -L "$socket" kill-server 2>/dev/null; end_case' EXIT
+	tmux -L "$socket" new-session -d -x 80 -y 24 'tmpnest top; echo "ended with $?"; sleep 60'
+	eventually 10 screen_shows '2 nests, by use'
+	equal 'the largest is the first' "$(screen | sed -n '3s/ .*//p')" busy
+	at_most 'width' "$(screen | awk '{ if (length > n) n = length } END { print n }')" 80
+	for sort in growth operations latency denied name; do
+		keys s
+		eventually 5 screen_shows "by $sort"
+	done
+	keys /
+	eventually 5 screen_shows 'only names with:'
+	keys quie Enter
+	eventually 5 screen_shows '1 nests'
+	keys / Enter
+	eventually 5 screen_shows '2 nests'
+	keys k k
+	keys Enter
+	eventually 10 screen_shows 'largest files'
+	screen_shows 'evil\x1b[2Jname' || fail "the name: $(screen)"
+	screen_shows attach || fail "the events: $(screen)"
+	tmux -L "$socket" resize-window -x 100 -y 30
+	eventually 5 screen_shows 'largest files'
+	keys q
+	eventually 5 screen_shows 'by name'
+	keys l
+	eventually 5 screen_shows 'bytes that busy may hold'
+	keys 32M Enter
+	eventually 5 screen_shows 'type yes'
+	keys yes Enter
+	eventually 5 screen_shows 'limit of busy: 32M'
+	nest_has busy bytes_limit 33554432 || fail 'the limit is as before'
+	keys e
+	eventually 5 screen_shows 'evict busy'
+	keys no Enter
+	eventually 5 screen_shows 'not evicted'
+	keys e
+	eventually 5 screen_shows 'type yes'
+	keys yes Enter
+	eventually 5 screen_shows 'evicted busy'
+	eventually 5 nests_are quiet
+	keys q
+	eventually 5 screen_shows 'ended with 0'
+	runs 2 tmpnest top
+	tmpnest evict quiet
+}
+
 main "$@"
