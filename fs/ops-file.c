@@ -182,6 +182,9 @@ int tn_op_write(TnRequest *request)
 	n = write_data(nest, node, file.fd, data, in->offset, in->size);
 	if (n > 0 && (in->write_flags & FUSE_WRITE_KILL_SUIDGID))
 		drop_set_id(node, file.fd);
+	/* Newer kernels send an FSYNC besides; that costs little then. */
+	if (n > 0 && nest->durable && (in->flags & O_DSYNC) && fdatasync(file.fd) < 0)
+		n = -errno;
 	pthread_mutex_unlock(tn_nest_node_lock(nest, request->node));
 	if (n < 0)
 		return (int)n;
