@@ -25,6 +25,19 @@
 #define TN_NAME_UNITS_MAX (1U << 26)
 #define TN_OPCODES 64
 
+/* Threads that serve at most; each has a journal (journal.h), and one more is for the nests'
+ * own work (state.h). */
+#define TN_SERVING_MOST 32U
+#define TN_SHARE_WORK TN_SERVING_MOST
+#define TN_SHARE_OTHERS (TN_SERVING_MOST + 1U) /* of what is done without a journal */
+#define TN_SHARES (TN_SERVING_MOST + 2U)
+#define TN_NO_DESCRIPTOR (-1)
+
+/* What one journal has added to an account, all in all; may be negative. */
+typedef struct TnShare {
+	int64_t bytes, inodes, xattrs;
+} TnShare;
+
 /* Node record. Index 0 is never used: 0 means "none". */
 typedef struct TnNode {
 	uint64_t id;       /* FUSE nodeid, from a counter, never reused; 0: the record is free */
@@ -47,12 +60,14 @@ enum {                              /* flags */
        TN_NODE_ORPHAN = 1 << 0,     /* unlinked, alive by the kernel's references */
        TN_NODE_IN_ORPHANS = 1 << 1, /* its file is orphans/<id>, no descriptor held */
        TN_NODE_UNNAMED = 1 << 2,    /* an orphan made by O_TMPFILE: may get a first name */
+       TN_NODE_DYING = 1 << 3,      /* an orphan that nobody refers to: about to be buried */
 };
 
 enum {                            /* charge */
        TN_CHARGE_KNOWN = 1 << 0,  /* `pages` is right */
        TN_CHARGE_SPARSE = 1 << 1, /* allocated pages are not just the first `pages` */
        TN_CHARGE_SET_ID = 1 << 2, /* may have set-uid or set-gid bits */
+       TN_CHARGE_NONE = 1 << 3,   /* of an orphan: not (or no longer) in the account */
 };
 
 /* One name of a node. Index 0 is "none". */
@@ -74,6 +89,7 @@ typedef struct TnArenaHeader {
 	uint32_t nodes_end, links_end, names_end; /* first never-used index */
 	uint32_t reserved2;
 	TnAccount account;
+	TnShare shares[TN_SHARES]; /* the account's use is their sum */
 	_Atomic uint64_t orphans;
 	_Atomic uint64_t held;        /* nodes that have a held_fd */
 	_Atomic uint64_t xattr_bytes; /* charged for extended attributes, all nodes */

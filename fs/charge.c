@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "charge.h"
 
+#include "journal.h"
+
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -15,6 +17,23 @@ static uint64_t page_end(uint64_t end)
 	return end / TN_PAGE_SIZE + (end % TN_PAGE_SIZE ? 1 : 0);
 }
 
+/* The node is charged this much from now on, in the account as well. */
+static void set_pages(TnNest *nest, TnNode *node, uint64_t pages, uint8_t charge,
+		      TnReservation *reservation)
+{
+	TnChange change = {
+		.bytes = ((int64_t)pages - (int64_t)node->pages) * (int64_t)TN_PAGE_SIZE,
+		.node = (uint32_t)(node - nest->arena.nodes),
+		.pages = pages,
+		.charge = charge,
+	};
+
+	if (pages != node->pages || charge != node->charge)
+		tn_journal_settle(nest, reservation, &change);
+	else if (reservation)
+		tn_reservation_clear(reservation);
+}
+
 static int64_t count_pages(TnNest *nest, int fd)
 {
 	struct stat st;
@@ -22,6 +41,13 @@ static int64_t count_pages(TnNest *nest, int fd)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	return nest->store.ops->pages(fd, &st);
+}
+
+void tn_charge_note(TnNode *node, uint64_t pages, uint8_t more)
+{
+	/* In this order for a successor: `pages` counts once the charge is known. */
+	*(volatile uint64_t *)&node->pages = pages;
+	*(volatile uint8_t *)&node->charge = node->charge | TN_CHARGE_KNOWN | more;
 }
 
 int tn_charge_load(TnNest *nest, TnNode *node, int fd)
@@ -33,11 +59,8 @@ int tn_charge_load(TnNest *nest, TnNode *node, int fd)
 	pages = count_pages(nest, fd);
 	if (pages < 0)
 		return (int)pages;
-	node->pages = (uint64_t)pages;
-	node->charge |= TN_CHARGE_KNOWN;
 	/* Whether its pages are the first ones is not known, so it counts as sparse. */
-	if (pages > 0)
-		node->charge |= TN_CHARGE_SPARSE;
+	tn_charge_note(node, (uint64_t)pages, pages > 0 ? TN_CHARGE_SPARSE : 0);
 	return 0;
 }
 
@@ -73,7 +96,8 @@ int tn_charge_missing(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint6
 int tn_charge_grown(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint64_t done,
 		    uint64_t missing, bool exact, TnReservation *reservation)
 {
-	uint64_t first = page_of(offset), end = page_end(offset + done);
+	uint64_t first = page_of(offset), end = page_end(offset + done), pages = node->pages;
+	uint8_t charge = node->charge;
 
 	if (done == 0) {
 		/* A failed call may have left storage behind all the same. */
@@ -81,64 +105,45 @@ int tn_charge_grown(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint64_
 	}
 	if (!exact || reservation->bytes < missing * TN_PAGE_SIZE)
 		return tn_charge_recount(nest, node, fd, reservation);
-	if (!(node->charge & TN_CHARGE_SPARSE) && first > node->pages)
-		node->charge |= TN_CHARGE_SPARSE;
-	if (!(node->charge & TN_CHARGE_SPARSE)) {
-		uint64_t grown = end > node->pages ? end - node->pages : 0;
-
-		node->pages += grown;
-		tn_quota_settle(reservation, grown * TN_PAGE_SIZE, 0);
-		return 0;
-	}
-	node->pages += missing;
-	tn_quota_settle(reservation, missing * TN_PAGE_SIZE, 0);
+	if (!(charge & TN_CHARGE_SPARSE) && first > node->pages)
+		charge |= TN_CHARGE_SPARSE;
+	if (charge & TN_CHARGE_SPARSE)
+		pages += missing;
+	else if (end > pages)
+		pages = end;
+	set_pages(nest, node, pages, charge, reservation);
 	return 0;
 }
 
 int tn_charge_truncated(TnNest *nest, TnNode *node, int fd, uint64_t size)
 {
 	uint64_t end = page_end(size), now = node->pages;
+	uint8_t charge = node->charge;
 
-	if (node->charge & TN_CHARGE_SPARSE) {
+	if (charge & TN_CHARGE_SPARSE) {
 		int64_t pages = count_pages(nest, fd);
 
 		if (pages < 0)
 			return (int)pages;
 		now = (uint64_t)pages;
 		if (now == 0)
-			node->charge &= (uint8_t)~TN_CHARGE_SPARSE;
+			charge &= (uint8_t)~TN_CHARGE_SPARSE;
 	} else if (end < now) {
 		now = end;
 	}
-	if (now < node->pages)
-		tn_nest_refund(nest, (node->pages - now) * TN_PAGE_SIZE, 0);
-	else
-		tn_quota_charge(nest->account, (now - node->pages) * TN_PAGE_SIZE, 0);
-	node->pages = now;
+	set_pages(nest, node, now, charge, NULL);
 	return 0;
 }
 
 int tn_charge_recount(TnNest *nest, TnNode *node, int fd, TnReservation *reservation)
 {
 	int64_t pages = count_pages(nest, fd);
-	uint64_t now;
+	uint8_t charge = node->charge & (uint8_t)~TN_CHARGE_SPARSE;
 
 	if (pages < 0)
 		return (int)pages;
-	now = (uint64_t)pages;
-	if (now >= node->pages && reservation->account) {
-		tn_quota_settle(reservation, (now - node->pages) * TN_PAGE_SIZE, 0);
-	} else if (now >= node->pages) {
-		tn_quota_charge(nest->account, (now - node->pages) * TN_PAGE_SIZE, 0);
-	} else {
-		tn_reservation_clear(reservation);
-		tn_nest_refund(nest, (node->pages - now) * TN_PAGE_SIZE, 0);
-	}
-	node->pages = now;
-	if (now == 0)
-		node->charge &= (uint8_t)~TN_CHARGE_SPARSE;
-	else
-		node->charge |= TN_CHARGE_SPARSE;
+	set_pages(nest, node, (uint64_t)pages, pages > 0 ? charge | TN_CHARGE_SPARSE : charge,
+		  reservation);
 	return 0;
 }
 
@@ -150,8 +155,7 @@ int tn_charge_directory_load(TnNest *nest, TnNode *node, int fd)
 		return 0;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	node->pages = nest->store.ops->directory_pages(&st);
-	node->charge |= TN_CHARGE_KNOWN;
+	tn_charge_note(node, nest->store.ops->directory_pages(&st), 0);
 	return 0;
 }
 
@@ -170,14 +174,9 @@ int tn_charge_directory(TnNest *nest, TnNode *node, int fd)
 	if (now > node->pages) {
 		uint64_t bytes = (now - node->pages) * TN_PAGE_SIZE;
 
+		/* Refused, it is charged all the same. */
 		r = tn_nest_reserve(nest, bytes, 0, &reservation);
-		if (r == 0)
-			tn_quota_settle(&reservation, bytes, 0);
-		else
-			tn_quota_charge(nest->account, bytes, 0);
-	} else if (now < node->pages) {
-		tn_nest_refund(nest, (node->pages - now) * TN_PAGE_SIZE, 0);
 	}
-	node->pages = now;
+	set_pages(nest, node, now, node->charge, &reservation);
 	return r;
 }

@@ -12,6 +12,9 @@
 
 #include "nest-private.h"
 
+/* The node is known to be charged this much; the account knows it already. `more`: TN_CHARGE_... */
+void tn_charge_note(TnNode *node, uint64_t pages, uint8_t more);
+
 /* Makes node->pages right, from the store if it must. */
 int tn_charge_load(TnNest *nest, TnNode *node, int fd);
 

@@ -66,6 +66,7 @@ typedef struct TnRequest {
 	const char *name; /* first and second name, checked; or NULL */
 	const char *name2;
 	uint32_t node; /* index of in->nodeid */
+	bool again;    /* it was begun before, by a worker that was killed: see journal.h */
 
 	uint8_t *reply;    /* room for TN_REPLY_SIZE - sizeof(struct fuse_out_header) bytes */
 	size_t reply_size; /* bytes the operation filled in */

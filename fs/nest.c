@@ -202,10 +202,16 @@ static void forget_everything(TnNest *nest)
 
 		if ((node->flags & TN_NODE_ORPHAN) || node->held_fd >= 0)
 			tn_released_collect(node, &released);
+		if (node->flags & TN_NODE_ORPHAN)
+			node->flags |= TN_NODE_DYING;
+		else
+			node->held_fd = -1;
 	}
-	tn_node_table_reset(nest->table, nest->root_ino);
 	pthread_mutex_unlock(&nest->table_lock);
 	tn_released_finish(&released);
+	pthread_mutex_lock(&nest->table_lock);
+	tn_node_table_reset(nest->table, nest->root_ino);
+	pthread_mutex_unlock(&nest->table_lock);
 	tn_fdcache_drop_nest(nest->dirs, nest->id);
 	tn_fdcache_drop_nest(nest->files, nest->id);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "node.h"
 
+#include "journal.h"
 #include "macros.h"
 
 #include <errno.h>
@@ -20,6 +21,9 @@ struct TnNodeTable {
 	uint32_t free_nodes, free_links;   /* lists through next_by_id and next */
 	uint32_t free_names[NAME_CLASSES]; /* lists through the first four bytes */
 };
+
+static void release_unneeded(TnNodeTable *table, uint32_t index, TnNodeReleased released,
+			     void *data);
 
 static uint32_t bucket_of(const TnNodeTable *table, uint64_t key)
 {
@@ -154,23 +158,31 @@ static void add_root(TnNodeTable *table, uint64_t root_ino)
 	hash_insert(table, TN_ROOT_INDEX);
 }
 
-int tn_node_table_new(TnNodeTable **ret, TnArena *arena, uint64_t root_ino)
+static int table_alloc(TnNodeTable **ret, TnArena *arena, uint32_t buckets)
 {
 	TnNodeTable *table = calloc(1, sizeof(*table));
 
 	if (!table)
 		return -ENOMEM;
 	table->arena = arena;
-	table->n_buckets = FIRST_BUCKETS;
-	table->by_id = calloc(FIRST_BUCKETS, sizeof(*table->by_id));
-	table->by_ino = calloc(FIRST_BUCKETS, sizeof(*table->by_ino));
+	table->n_buckets = buckets;
+	table->by_id = calloc(buckets, sizeof(*table->by_id));
+	table->by_ino = calloc(buckets, sizeof(*table->by_ino));
 	if (!table->by_id || !table->by_ino) {
 		tn_node_table_free(table);
 		return -ENOMEM;
 	}
-	add_root(table, root_ino);
 	*ret = table;
 	return 0;
+}
+
+int tn_node_table_new(TnNodeTable **ret, TnArena *arena, uint64_t root_ino)
+{
+	int r = table_alloc(ret, arena, FIRST_BUCKETS);
+
+	if (r == 0)
+		add_root(*ret, root_ino);
+	return r;
 }
 
 void tn_node_table_free(TnNodeTable *table)
@@ -190,6 +202,121 @@ void tn_node_table_reset(TnNodeTable *table, uint64_t root_ino)
 	memset(table->free_names, 0, sizeof(table->free_names));
 	table->free_nodes = table->free_links = 0;
 	add_root(table, root_ino);
+}
+
+/* --- after a worker's death ----------------------------------------------------------- */
+
+static bool is_whole(TnNodeTable *table, const TnLink *link)
+{
+	const TnArenaHeader *header = table->arena->header;
+
+	return link->node && link->node < header->nodes_end && link->parent &&
+	       link->parent < header->nodes_end && link->name_length <= NAME_MAX && link->name &&
+	       link->name <= header->names_end - name_units(link->name_length) &&
+	       tn_node_at(table, link->node)->id && tn_node_at(table, link->parent)->id;
+}
+
+/* Chains and counts of links from the records that are whole; others become free ones. */
+static void adopt_links(TnNodeTable *table)
+{
+	for (uint32_t i = 1; i < table->arena->header->nodes_end; i++) {
+		tn_node_at(table, i)->links = 0;
+		tn_node_at(table, i)->children = 0;
+	}
+	for (uint32_t i = 1; i < table->arena->header->links_end; i++) {
+		TnLink *link = link_at(table, i);
+
+		if (is_whole(table, link)) {
+			link->next = tn_node_at(table, link->node)->links;
+			tn_node_at(table, link->node)->links = i;
+			tn_node_at(table, link->parent)->children++;
+		} else {
+			*link = (TnLink){.next = table->free_links};
+			table->free_links = i;
+		}
+	}
+}
+
+/* Puts the units [from, to) of the name heap on the free lists. */
+static void free_names(TnNodeTable *table, uint32_t from, uint32_t to)
+{
+	while (from < to) {
+		uint32_t units = to - from < NAME_CLASSES ? to - from : NAME_CLASSES - 1;
+		char *place = table->arena->names + (size_t)from * TN_NAME_UNIT;
+
+		memcpy(place, &table->free_names[units], sizeof(uint32_t));
+		table->free_names[units] = from;
+		from += units;
+	}
+}
+
+static int adopt_names(TnNodeTable *table)
+{
+	const TnArenaHeader *header = table->arena->header;
+	TN_AUTOFREE uint8_t *used = calloc(header->names_end, 1);
+	uint32_t free_from = 1;
+
+	if (!used)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < header->links_end; i++) {
+		const TnLink *link = link_at(table, i);
+
+		if (link->node)
+			memset(used + link->name, 1, name_units(link->name_length));
+	}
+	for (uint32_t at = 1; at <= header->names_end; at++) {
+		if (at < header->names_end && !used[at])
+			continue;
+		free_names(table, free_from, at);
+		free_from = at + 1;
+	}
+	return 0;
+}
+
+static void adopt_nodes(TnNodeTable *table)
+{
+	for (uint32_t i = TN_ROOT_INDEX; i < table->arena->header->nodes_end; i++) {
+		TnNode *node = tn_node_at(table, i);
+
+		if (!node->id) {
+			*node = (TnNode){.next_by_id = table->free_nodes, .held_fd = -1};
+			table->free_nodes = i;
+			continue;
+		}
+		node->flags &= ~(uint32_t)TN_NODE_DYING;
+		table->n_nodes++;
+		hash_insert(table, i);
+	}
+}
+
+int tn_node_table_adopt(TnNodeTable **ret, TnArena *arena)
+{
+	TnNodeTable *table;
+	uint32_t buckets = FIRST_BUCKETS;
+	int r;
+
+	while (buckets < arena->header->nodes_end)
+		buckets *= 2;
+	r = table_alloc(&table, arena, buckets);
+	if (r < 0)
+		return r;
+	adopt_links(table);
+	r = adopt_names(table);
+	if (r < 0) {
+		tn_node_table_free(table);
+		return r;
+	}
+	adopt_nodes(table);
+	*ret = table;
+	return 0;
+}
+
+void tn_node_sweep(TnNodeTable *table, TnNodeReleased released, void *data)
+{
+	for (uint32_t i = TN_ROOT_INDEX + 1; i < table->arena->header->nodes_end; i++) {
+		if (tn_node_at(table, i)->id)
+			release_unneeded(table, i, released, data);
+	}
 }
 
 /* --- finding ------------------------------------------------------------------------ */
@@ -277,12 +404,15 @@ bool tn_node_add_link(TnNodeTable *table, uint32_t index, uint32_t parent, const
 		return false;
 	}
 	*link_at(table, new_link) = (TnLink){
-		.node = index,
 		.parent = parent,
 		.next = node->links,
 		.name = offset,
 		.name_length = (uint32_t)length,
 	};
+	tn_kill_point();
+	/* Last: a successor takes the record for whole by it, and finds the rest from there. */
+	*(volatile uint32_t *)&link_at(table, new_link)->node = index;
+	tn_kill_point();
 	node->links = new_link;
 	tn_node_at(table, parent)->children++;
 	return true;
@@ -295,6 +425,8 @@ static uint32_t drop_link(TnNodeTable *table, uint32_t *at)
 	TnLink *link = link_at(table, index);
 	uint32_t parent = link->parent;
 
+	*(volatile uint32_t *)&link->node = 0;
+	tn_kill_point();
 	*at = link->next;
 	name_release(table, link->name, link->name_length);
 	*link = (TnLink){.next = table->free_links};
@@ -317,17 +449,46 @@ static uint32_t node_new(TnNodeTable *table, uint64_t ino, mode_t type, uint8_t 
 	else
 		return 0;
 	*tn_node_at(table, index) = (TnNode){
-		.id = header->next_node_id++,
 		.ino = ino,
 		.held_fd = -1,
 		.type = (uint16_t)(type & S_IFMT),
 		.subtree = subtree,
 	};
+	tn_kill_point();
+	/* Last: it makes the record valid for a successor. */
+	*(volatile uint64_t *)&tn_node_at(table, index)->id = header->next_node_id++;
+	tn_kill_point();
 	if (++table->n_nodes > table->n_buckets)
 		hash_grow(table); /* inserts the new node as well */
 	if (tn_node_by_ino(table, ino) != index)
 		hash_insert(table, index);
 	return index;
+}
+
+/*
+ * Takes the record and its names out of the table. Returns a parent that may not be needed
+ * any more, or 0. Hard links have several: all but one go by recursion, one level deep
+ * each, since a directory has one parent only.
+ */
+static uint32_t free_node(TnNodeTable *table, uint32_t index, TnNodeReleased released, void *data)
+{
+	TnNode *node = tn_node_at(table, index);
+	uint32_t parent = 0;
+
+	hash_remove(table, index);
+	*(volatile uint64_t *)&node->id = 0;
+	tn_kill_point();
+	while (node->links) {
+		uint32_t other = drop_link(table, &node->links);
+
+		if (parent)
+			release_unneeded(table, parent, released, data);
+		parent = other;
+	}
+	*node = (TnNode){.next_by_id = table->free_nodes, .held_fd = -1};
+	table->free_nodes = index;
+	table->n_nodes--;
+	return parent;
 }
 
 /* Frees the node if nothing needs it, then whatever of its ancestors it alone kept. */
@@ -336,26 +497,26 @@ static void release_unneeded(TnNodeTable *table, uint32_t index, TnNodeReleased 
 {
 	while (index > TN_ROOT_INDEX) {
 		TnNode *node = tn_node_at(table, index);
-		uint32_t parent = 0;
 
-		if (node->id == 0 || node->lookups > 0 || node->children > 0)
+		if (node->id == 0 || node->lookups > 0 || node->children > 0 ||
+		    (node->flags & TN_NODE_DYING))
 			return;
-		released(node, data);
-		hash_remove(table, index);
-		while (node->links) {
-			uint32_t other = drop_link(table, &node->links);
-
-			/* Hard links have several parents: all but one go by recursion, one level
-			 * deep each, since a directory has one parent only. */
-			if (parent)
-				release_unneeded(table, parent, released, data);
-			parent = other;
+		if (node->flags & TN_NODE_ORPHAN) {
+			node->flags |= TN_NODE_DYING;
+			released(node, data);
+			return;
 		}
-		*node = (TnNode){.next_by_id = table->free_nodes, .held_fd = -1};
-		table->free_nodes = index;
-		table->n_nodes--;
-		index = parent;
+		released(node, data);
+		index = free_node(table, index, released, data);
 	}
+}
+
+void tn_node_bury(TnNodeTable *table, uint32_t index, TnNodeReleased released, void *data)
+{
+	uint32_t parent = free_node(table, index, released, data);
+
+	if (parent)
+		release_unneeded(table, parent, released, data);
 }
 
 /* For a node that nobody has got to know. */
@@ -379,9 +540,9 @@ uint32_t tn_node_enter(TnNodeTable *table, uint32_t parent, const char *name, ui
 	}
 	if (!index)
 		return 0;
-	tn_node_at(table, index)->lookups++;
-	if (index != TN_ROOT_INDEX && !tn_node_add_link(table, index, parent, name)) {
-		tn_node_at(table, index)->lookups--;
+	/* The name first: without it the reference would be one to nowhere. */
+	if ((index != TN_ROOT_INDEX && !tn_node_add_link(table, index, parent, name)) ||
+	    !tn_journal_give(tn_node_at(table, index), index)) {
 		release_unneeded(table, index, ignore_released, NULL);
 		return 0;
 	}
@@ -392,8 +553,10 @@ uint32_t tn_node_enter_unnamed(TnNodeTable *table, uint32_t parent, uint64_t ino
 {
 	uint32_t index = node_new(table, ino, type, tn_node_at(table, parent)->subtree);
 
-	if (index)
-		tn_node_at(table, index)->lookups = 1;
+	if (index && !tn_journal_give(tn_node_at(table, index), index)) {
+		release_unneeded(table, index, ignore_released, NULL);
+		return 0;
+	}
 	return index;
 }
 
@@ -402,10 +565,11 @@ void tn_node_forget(TnNodeTable *table, uint32_t index, uint64_t count, TnNodeRe
 {
 	TnNode *node = tn_node_at(table, index);
 
-	if (index == TN_ROOT_INDEX)
+	if (index == TN_ROOT_INDEX) {
+		tn_journal_take_none();
 		return;
-	/* The kernel never takes back more than it was given; a hostile one gains nothing. */
-	node->lookups = node->lookups > count ? node->lookups - count : 0;
+	}
+	tn_journal_take(node, index, count);
 	release_unneeded(table, index, released, data);
 }
 

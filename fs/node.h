@@ -22,12 +22,23 @@
 #include <sys/types.h>
 
 typedef struct TnNodeTable TnNodeTable;
+typedef void (*TnNodeReleased)(TnNode *node, void *data);
 
 #define TN_ROOT_INDEX 1U /* nodeid 1 (FUSE_ROOT_ID): the view's root */
 
 /* Borrows the arena; starts with the root alone. 0 or -ENOMEM. */
 int tn_node_table_new(TnNodeTable **ret, TnArena *arena, uint64_t root_ino);
 void tn_node_table_free(TnNodeTable *table); /* takes NULL */
+
+/*
+ * The table of an arena that a killed worker has left, at whatever point: hashes, chains and
+ * free lists are made anew from the records that are whole. References must have been
+ * mended (journal.h). 0 or -ENOMEM.
+ */
+int tn_node_table_adopt(TnNodeTable **ret, TnArena *arena);
+
+/* Releases every node that nothing needs: what such a worker did not come to. */
+void tn_node_sweep(TnNodeTable *table, TnNodeReleased released, void *data);
 
 /* Forgets everything but the root (the superblock has ended). Held descriptors must be closed
  * before. */
@@ -56,11 +67,14 @@ uint32_t tn_node_enter_unnamed(TnNodeTable *table, uint32_t parent, uint64_t ino
 
 /*
  * Lowers the lookup count; frees the node and ancestors that nothing needs any more.
- * Calls released for each freed node, still whole, before it goes.
+ * Calls released for each freed node, still whole, before it goes. An orphan stays, for
+ * what its end takes, until tn_node_bury().
  */
-typedef void (*TnNodeReleased)(TnNode *node, void *data);
 void tn_node_forget(TnNodeTable *table, uint32_t index, uint64_t count, TnNodeReleased released,
 		    void *data);
+
+/* The end of a released orphan's record. */
+void tn_node_bury(TnNodeTable *table, uint32_t index, TnNodeReleased released, void *data);
 
 /* Gives the node one more name. False when memory is short (the name can be looked up again). */
 bool tn_node_add_link(TnNodeTable *table, uint32_t index, uint32_t parent, const char *name);

@@ -5,6 +5,7 @@
  * is to do it.
  */
 #include "charge.h"
+#include "journal.h"
 #include "ops.h"
 
 #include "macros.h"
@@ -147,8 +148,10 @@ static int set_size(TnRequest *request, uint64_t size, bool clear_ids)
 		return r;
 	pthread_mutex_lock(tn_nest_node_lock(nest, request->node));
 	r = tn_charge_load(nest, node, file.fd);
+	tn_kill_point();
 	if (r == 0 && ftruncate(file.fd, (off_t)size) < 0)
 		r = -errno;
+	tn_kill_point();
 	if (r == 0)
 		r = tn_charge_truncated(nest, node, file.fd, size);
 	pthread_mutex_unlock(tn_nest_node_lock(nest, request->node));

@@ -165,7 +165,8 @@ int tn_check_change(TnNest *nest, uint32_t index)
 
 typedef struct TnReleasedNode {
 	struct TnReleasedNode *next;
-	TnNode node; /* as it was */
+	uint32_t index; /* of an orphan, which stays until it is buried */
+	TnNode node;    /* as it was */
 } TnReleasedNode;
 
 void tn_released_collect(TnNode *node, void *data)
@@ -174,11 +175,15 @@ void tn_released_collect(TnNode *node, void *data)
 	TnReleasedNode *copy = malloc(sizeof(*copy));
 
 	if (!copy) {
-		/* Leaks a descriptor at worst; the next recount finds the bytes. */
+		/* An orphan goes with the superblock then; a descriptor stays open until it does. */
 		tn_log(TN_LOG_ERROR, "forget: node %" PRIu64 ": out of memory", node->id);
 		return;
 	}
-	*copy = (TnReleasedNode){.next = released->list, .node = *node};
+	*copy = (TnReleasedNode){
+		.next = released->list,
+		.index = (uint32_t)(node - released->nest->arena.nodes),
+		.node = *node,
+	};
 	released->list = copy;
 }
 
@@ -196,7 +201,7 @@ void tn_released_finish(TnReleased *released)
 		else if (node->type == S_IFDIR)
 			tn_fdcache_drop(nest->dirs, nest->id, node->id);
 		if ((node->flags & TN_NODE_ORPHAN) || node->held_fd >= 0)
-			tn_hold_end(nest, node);
+			tn_hold_end(nest, item->index, node);
 		free(item);
 	}
 }

@@ -7,6 +7,7 @@
  * shared mappings.
  */
 #include "charge.h"
+#include "journal.h"
 #include "ops.h"
 
 #include "macros.h"
@@ -132,9 +133,11 @@ static ssize_t write_data(TnNest *nest, TnNode *node, int fd, const uint8_t *dat
 		if (r < 0)
 			return r;
 	}
+	tn_kill_point();
 	n = pwrite(fd, data, fits, (off_t)offset);
 	if (n < 0)
 		n = -errno;
+	tn_kill_point();
 	if (n == (ssize_t)fits)
 		r = tn_charge_grown(nest, node, fd, offset, (uint64_t)n, missing, exact,
 				    &reservation);
@@ -195,6 +198,36 @@ int tn_op_write(TnRequest *request)
 
 /* --- FALLOCATE, FSYNC, LSEEK ----------------------------------------------------------------- */
 
+#define MOVES_DATA (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE)
+
+/*
+ * Collapsing and inserting a range are the calls that must not be done twice: the size
+ * tells whether an interrupted attempt had come to it.
+ */
+static int call_store(int fd, const struct fuse_fallocate_in *in)
+{
+	TnNotes notes = {0};
+	struct stat st;
+	int r = 0;
+
+	if (!(in->mode & MOVES_DATA))
+		return fallocate(fd, (int)in->mode, (off_t)in->offset, (off_t)in->length) < 0
+			       ? -errno
+			       : 0;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (tn_journal_step() == TN_STEP_BEGUN &&
+	    (uint64_t)st.st_size != tn_journal_current()->notes.allocated.size)
+		return 0;
+	notes.allocated.size = (uint64_t)st.st_size;
+	tn_journal_begin(&notes);
+	if (fallocate(fd, (int)in->mode, (off_t)in->offset, (off_t)in->length) < 0) {
+		r = -errno;
+		tn_journal_abandon();
+	}
+	return r;
+}
+
 static int allocate(TnNest *nest, TnNode *node, int fd, const struct fuse_fallocate_in *in)
 {
 	TN_RESERVATION reservation = {0};
@@ -211,8 +244,9 @@ static int allocate(TnNest *nest, TnNode *node, int fd, const struct fuse_falloc
 		r = tn_nest_reserve(nest, missing * TN_PAGE_SIZE, 0, &reservation);
 	if (r < 0)
 		return r;
-	if (fallocate(fd, (int)in->mode, (off_t)in->offset, (off_t)in->length) < 0)
-		r = -errno;
+	tn_kill_point();
+	r = call_store(fd, in);
+	tn_kill_point();
 	if (r == 0 && plain)
 		return tn_charge_grown(nest, node, fd, in->offset, in->length, missing, exact,
 				       &reservation);

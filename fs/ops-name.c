@@ -7,6 +7,7 @@
  * name is true only under it.
  */
 #include "charge.h"
+#include "journal.h"
 #include "ops.h"
 
 #include "macros.h"
@@ -78,6 +79,8 @@ static void forget(TnNest *nest, uint64_t nodeid, uint64_t count)
 	index = tn_node_by_id(nest->table, nodeid);
 	if (index)
 		tn_node_forget(nest->table, index, count, tn_released_collect, &released);
+	else
+		tn_journal_take_none();
 	pthread_mutex_unlock(&nest->table_lock);
 	tn_released_finish(&released);
 }
@@ -86,6 +89,8 @@ int tn_op_forget(TnRequest *request)
 {
 	const struct fuse_forget_in *in = (const void *)request->arg;
 
+	if (request->again && tn_journal_taken() > 0)
+		return TN_NO_REPLY;
 	forget(request->nest, request->in->nodeid, in->nlookup);
 	return TN_NO_REPLY;
 }
@@ -96,7 +101,8 @@ int tn_op_batch_forget(TnRequest *request)
 	const struct fuse_forget_one *one = (const void *)(request->arg + sizeof(*in));
 	size_t most = (request->arg_size - sizeof(*in)) / sizeof(*one);
 
-	for (size_t i = 0; i < in->count && i < most; i++)
+	/* From where an earlier attempt came to: nothing is taken back twice. */
+	for (size_t i = request->again ? tn_journal_taken() : 0; i < in->count && i < most; i++)
 		forget(request->nest, one[i].nodeid, one[i].nlookup);
 	return TN_NO_REPLY;
 }
@@ -111,6 +117,15 @@ typedef struct NewEntry {
 	const char *target; /* of a symlink */
 	uint64_t bytes;     /* charged besides the inode */
 } NewEntry;
+
+/* An earlier attempt of this request has made it: the VFS kept everybody else off the name. */
+static bool is_made(int dir, const NewEntry *new)
+{
+	struct stat st;
+
+	return fstatat(dir, new->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (st.st_mode & S_IFMT) == (new->mode & S_IFMT);
+}
 
 static int make(int dir, const NewEntry *new)
 {
@@ -168,16 +183,20 @@ static int make_entry(TnRequest *request, const NewEntry *new, struct stat *ret_
 	if (r < 0)
 		return r;
 	tn_request_become_caller(request);
+	tn_kill_point();
 	r = make(dir.fd, new);
+	tn_kill_point();
+	if (r == -EEXIST && request->again && is_made(dir.fd, new))
+		r = 0;
 	if (r == 0)
 		r = settle_directory(nest, new, dir.fd);
+	tn_kill_point();
 	return r < 0 ? r : hand_over(request, new, dir.fd, ret_st, ret);
 }
 
 /* A fresh inode has no data yet: its charge is known without asking the store. */
 static void note_new_charge(TnNest *nest, uint64_t nodeid, mode_t mode)
 {
-	TnNode *node;
 	uint32_t index;
 
 	if (S_ISLNK(mode))
@@ -186,9 +205,7 @@ static void note_new_charge(TnNest *nest, uint64_t nodeid, mode_t mode)
 	index = tn_node_by_id(nest->table, nodeid);
 	pthread_mutex_unlock(&nest->table_lock);
 	pthread_mutex_lock(tn_nest_node_lock(nest, index));
-	node = tn_node_at(nest->table, index);
-	node->pages = 0;
-	node->charge |= TN_CHARGE_KNOWN;
+	tn_charge_note(tn_node_at(nest->table, index), 0, 0);
 	pthread_mutex_unlock(tn_nest_node_lock(nest, index));
 }
 
@@ -203,16 +220,33 @@ static int check_new(TnNest *nest, const NewEntry *new)
 	return r;
 }
 
+/* What an earlier attempt had reserved may have been taken by others since it died. */
+static int reserve(TnRequest *request, const NewEntry *new, TnReservation *ret)
+{
+	TnNest *nest = request->nest;
+	TN_FD dir = TN_FD_NONE;
+	int r;
+
+	if (tn_journal_step() == TN_STEP_SETTLED)
+		return 0;
+	r = tn_nest_reserve(nest, new->bytes, 1, ret);
+	if (r == -ENOSPC && request->again && tn_resolve_dir(nest, new->parent, &dir) == 0 &&
+	    is_made(dir.fd, new))
+		r = 0;
+	return r;
+}
+
 static int create(TnRequest *request, const NewEntry *new)
 {
 	TN_RESERVATION reservation = {0};
+	TnChange change = {.bytes = (int64_t)new->bytes, .inodes = 1, .settles = true};
 	TnNest *nest = request->nest;
 	struct fuse_entry_out entry;
 	struct stat st;
 	int r = check_new(nest, new); /* so that a refusal comes before a lack of space */
 
 	if (r == 0)
-		r = tn_nest_reserve(nest, new->bytes, 1, &reservation);
+		r = reserve(request, new, &reservation);
 	if (r < 0)
 		return r;
 	pthread_rwlock_rdlock(&nest->tree);
@@ -223,7 +257,8 @@ static int create(TnRequest *request, const NewEntry *new)
 	if (r < 0)
 		return r;
 	note_new_charge(nest, entry.nodeid, st.st_mode);
-	tn_quota_settle(&reservation, new->bytes, 1);
+	if (tn_journal_step() != TN_STEP_SETTLED)
+		tn_journal_settle(nest, &reservation, &change);
 	memcpy(tn_reply_alloc(request, sizeof(entry)), &entry, sizeof(entry));
 	return 0;
 }
@@ -285,6 +320,15 @@ static int check_linkable(TnNest *nest, uint32_t index, bool *ret)
 	return (flags & TN_NODE_ORPHAN) && !(flags & TN_NODE_UNNAMED) ? -ENOENT : 0;
 }
 
+/* An earlier attempt of this request has made the link. */
+static bool is_linked(TnNest *nest, uint32_t index, int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_ino == tn_node_at(nest->table, index)->ino;
+}
+
 static int link_place(TnNest *nest, uint32_t index, int dir, const char *name)
 {
 	TN_PLACE from = {.dir = TN_FD_NONE};
@@ -324,8 +368,12 @@ static int link_entry(TnRequest *request, uint32_t source, struct fuse_entry_out
 	pthread_mutex_lock(lock);
 	r = tn_charge_directory_load(nest, tn_node_at(nest->table, new.parent), dir.fd);
 	pthread_mutex_unlock(lock);
-	if (r == 0)
+	if (r < 0)
+		return r;
+	tn_kill_point();
+	if (!request->again || !is_linked(nest, source, dir.fd, new.name))
 		r = link_place(nest, source, dir.fd, new.name);
+	tn_kill_point();
 	if (r == 0)
 		r = settle_directory(nest, &new, dir.fd);
 	return r < 0 ? r : hand_over(request, &new, dir.fd, &st, ret);

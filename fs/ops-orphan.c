@@ -7,6 +7,7 @@
  * another file, which the node table relies on. It stays charged until its FORGET.
  */
 #include "charge.h"
+#include "journal.h"
 #include "ops.h"
 
 #include "macros.h"
@@ -66,62 +67,72 @@ static int load_directory(TnNest *nest, uint32_t index, int fd)
 	return r;
 }
 
-static void known_hold(TnNest *nest, uint32_t index, uint64_t *ret_id, bool *ret_held)
+static uint64_t id_of(TnNest *nest, uint32_t index, bool *ret_held)
+{
+	uint64_t id;
+
+	pthread_mutex_lock(&nest->table_lock);
+	id = tn_node_at(nest->table, index)->id;
+	*ret_held = tn_node_at(nest->table, index)->held_fd >= 0;
+	pthread_mutex_unlock(&nest->table_lock);
+	return id;
+}
+
+/* The record names the descriptor before the name goes: a successor closes all others. */
+static void set_held(TnNest *nest, uint32_t index, int fd)
 {
 	pthread_mutex_lock(&nest->table_lock);
-	*ret_id = tn_node_at(nest->table, index)->id;
-	*ret_held = tn_node_at(nest->table, index)->held_fd >= 0;
+	*(volatile int32_t *)&tn_node_at(nest->table, index)->held_fd = fd;
 	pthread_mutex_unlock(&nest->table_lock);
 }
 
 int tn_hold_take(TnNest *nest, int dir, const char *name, const struct stat *st, uint32_t index,
-		 TnHold *ret)
+		 bool *ret_move)
 {
 	bool directory = S_ISDIR(st->st_mode), held;
-	char orphan[TN_ORPHAN_NAME_MAX];
-	uint64_t id;
-	int r;
 
-	*ret = (TnHold){.fd = -1};
-	known_hold(nest, index, &id, &held);
+	*ret_move = false;
+	id_of(nest, index, &held);
 	if (held)
 		return 0;
 	if (take_budget(nest)) {
 		int flags = directory ? O_RDONLY | O_DIRECTORY : O_PATH;
+		int fd = tn_open_beneath(dir, name, flags | O_NOFOLLOW, 0);
 
-		ret->fd = tn_open_beneath(dir, name, flags | O_NOFOLLOW, 0);
-		if (ret->fd >= 0)
-			return directory ? load_directory(nest, index, ret->fd) : 0;
+		if (fd >= 0) {
+			set_held(nest, index, fd);
+			return directory ? load_directory(nest, index, fd) : 0;
+		}
 		give_budget(nest);
 	}
 	/* It has another name, which is found again when somebody looks it up. */
 	if (!directory && st->st_nlink > 1)
 		return 0;
-	r = directory ? check_empty(dir, name) : 0;
-	if (r < 0)
-		return r;
-	tn_orphan_name(orphan, id);
-	if (renameat(dir, name, nest->store.orphans, orphan) < 0)
-		return -errno;
-	ret->moved = true;
-	return 0;
+	*ret_move = true;
+	return directory ? check_empty(dir, name) : 0;
 }
 
-void tn_hold_undo(TnNest *nest, int dir, const char *name, uint32_t index, TnHold *hold)
+int tn_hold_move(TnNest *nest, int dir, const char *name, uint32_t index)
 {
 	char orphan[TN_ORPHAN_NAME_MAX];
-	uint64_t id;
 	bool held;
 
-	if (hold->moved) {
-		known_hold(nest, index, &id, &held);
-		tn_orphan_name(orphan, id);
-		renameat(nest->store.orphans, orphan, dir, name);
+	tn_orphan_name(orphan, id_of(nest, index, &held));
+	return renameat(dir, name, nest->store.orphans, orphan) < 0 ? -errno : 0;
+}
+
+void tn_hold_undo(TnNest *nest, uint32_t index)
+{
+	TN_AUTOFD held = -1;
+
+	pthread_mutex_lock(&nest->table_lock);
+	if (!(tn_node_at(nest->table, index)->flags & TN_NODE_ORPHAN)) {
+		held = tn_node_at(nest->table, index)->held_fd;
+		*(volatile int32_t *)&tn_node_at(nest->table, index)->held_fd = -1;
 	}
-	if (hold->fd >= 0)
+	pthread_mutex_unlock(&nest->table_lock);
+	if (held >= 0)
 		give_budget(nest);
-	tn_close(&hold->fd);
-	*hold = (TnHold){.fd = -1};
 }
 
 /* A removed directory may have given its blocks back at once. */
@@ -134,49 +145,70 @@ static void settle_removed(TnNest *nest, uint32_t index, int fd)
 	pthread_mutex_unlock(lock);
 }
 
-void tn_hold_keep(TnNest *nest, const struct stat *st, uint32_t index, TnHold *hold)
+void tn_hold_keep(TnNest *nest, uint32_t index, bool last)
 {
-	bool directory = S_ISDIR(st->st_mode), orphan = directory || st->st_nlink == 1;
-	TnNode *node;
+	TnNode *node = tn_node_at(nest->table, index);
+	bool new_orphan = false;
 
-	if (directory && hold->fd >= 0)
-		settle_removed(nest, index, hold->fd);
+	if (node->type == S_IFDIR && node->held_fd >= 0)
+		settle_removed(nest, index, node->held_fd);
 	pthread_mutex_lock(&nest->table_lock);
-	node = tn_node_at(nest->table, index);
-	if (hold->fd >= 0)
-		node->held_fd = tn_steal_fd(&hold->fd);
-	if (orphan)
-		node->flags |= TN_NODE_ORPHAN | (hold->moved ? TN_NODE_IN_ORPHANS : 0);
+	if (last && !(node->flags & TN_NODE_ORPHAN)) {
+		node->flags |= TN_NODE_ORPHAN | (node->held_fd < 0 ? TN_NODE_IN_ORPHANS : 0);
+		new_orphan = true;
+	}
 	pthread_mutex_unlock(&nest->table_lock);
-	if (orphan)
+	if (new_orphan)
 		atomic_fetch_add(&nest->arena.header->orphans, 1);
 }
 
-int tn_hold_unnamed(TnNest *nest, uint32_t index, int fd)
+/* Beyond the budget: a name in orphans/ keeps the inode. */
+static int move_unnamed(TnNest *nest, uint32_t index)
 {
+	TN_AUTOFD fd = -1;
 	char path[32], orphan[TN_ORPHAN_NAME_MAX];
-	bool held = take_budget(nest);
-	TnNode *node;
-	uint64_t id;
-	bool any;
-	int r = 0;
+	TnNode *node = tn_node_at(nest->table, index);
 
-	known_hold(nest, index, &id, &any);
-	if (!held) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		tn_orphan_name(orphan, id);
-		if (linkat(AT_FDCWD, path, nest->store.orphans, orphan, AT_SYMLINK_FOLLOW) < 0)
-			r = -errno;
-	}
-	if (r < 0)
-		return r;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", node->held_fd);
+	tn_orphan_name(orphan, node->id);
+	if (linkat(AT_FDCWD, path, nest->store.orphans, orphan, AT_SYMLINK_FOLLOW) < 0)
+		return -errno;
 	pthread_mutex_lock(&nest->table_lock);
-	node = tn_node_at(nest->table, index);
-	node->flags |= TN_NODE_ORPHAN | TN_NODE_UNNAMED | (held ? 0 : TN_NODE_IN_ORPHANS);
-	node->held_fd = held ? fd : -1;
+	node->flags |= TN_NODE_IN_ORPHANS;
+	fd = node->held_fd;
+	*(volatile int32_t *)&node->held_fd = -1;
 	pthread_mutex_unlock(&nest->table_lock);
-	atomic_fetch_add(&nest->arena.header->orphans, 1);
-	return held;
+	return 0;
+}
+
+int tn_hold_unnamed(TnNest *nest, uint32_t parent, const struct stat *st, int *fd,
+		    uint32_t *ret_index)
+{
+	bool within = take_budget(nest);
+	uint32_t index;
+	int r;
+
+	pthread_mutex_lock(&nest->table_lock);
+	index = tn_node_enter_unnamed(nest->table, parent, st->st_ino, st->st_mode);
+	if (index) {
+		TnNode *node = tn_node_at(nest->table, index);
+
+		node->charge = TN_CHARGE_KNOWN | TN_CHARGE_NONE |
+			       (st->st_mode & (S_ISUID | S_ISGID) ? TN_CHARGE_SET_ID : 0);
+		node->flags |= TN_NODE_ORPHAN | TN_NODE_UNNAMED;
+		node->held_fd = tn_steal_fd(fd);
+		atomic_fetch_add(&nest->arena.header->orphans, 1);
+	}
+	pthread_mutex_unlock(&nest->table_lock);
+	if (within && !index)
+		give_budget(nest);
+	*ret_index = index;
+	if (!index)
+		return -ENFILE;
+	r = within ? 0 : move_unnamed(nest, index);
+	if (r < 0)
+		atomic_fetch_add(&nest->arena.header->held, 1); /* beyond the budget, until it ends */
+	return r;
 }
 
 void tn_hold_adopted(TnNest *nest, uint32_t index)
@@ -189,7 +221,7 @@ void tn_hold_adopted(TnNest *nest, uint32_t index)
 	if (node->flags & TN_NODE_ORPHAN) {
 		node->flags &= ~(uint32_t)(TN_NODE_ORPHAN | TN_NODE_UNNAMED | TN_NODE_IN_ORPHANS);
 		held = node->held_fd;
-		node->held_fd = -1;
+		*(volatile int32_t *)&node->held_fd = -1;
 		atomic_fetch_sub(&nest->arena.header->orphans, 1);
 	}
 	pthread_mutex_unlock(&nest->table_lock);
@@ -200,7 +232,7 @@ void tn_hold_adopted(TnNest *nest, uint32_t index)
 /* --- the end ------------------------------------------------------------------------------ */
 
 /* What an unlinked inode was charged, read before its last descriptor goes. */
-static uint64_t orphan_charge(TnNest *nest, const TnNode *node, int fd)
+static uint64_t orphan_charge(TnNest *nest, const TnNode *node, int fd, int64_t *ret_xattrs)
 {
 	bool xattrs = atomic_load(&nest->arena.header->xattr_bytes) > 0 &&
 		      (node->type == S_IFREG || node->type == S_IFDIR);
@@ -221,38 +253,60 @@ static uint64_t orphan_charge(TnNest *nest, const TnNode *node, int fd)
 		int64_t names = tn_store_xattr_bytes(readable);
 
 		if (names > 0)
-			atomic_fetch_sub(&nest->arena.header->xattr_bytes, (uint64_t)names);
+			*ret_xattrs = -names;
 	}
 	bytes = tn_store_charge(&nest->store, readable >= 0 ? readable : fd, &st, xattrs);
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-static void finish_orphan(TnNest *nest, const TnNode *node, int held)
+/* It leaves the account; a second attempt finds that it has. */
+static void refund_orphan(TnNest *nest, uint32_t index, const TnNode *node, int fd)
+{
+	TnChange change = {.inodes = -1, .node = index, .charge = TN_CHARGE_NONE};
+
+	if (node->charge & TN_CHARGE_NONE)
+		return;
+	change.bytes = -(int64_t)orphan_charge(nest, node, fd, &change.xattrs);
+	tn_journal_settle(nest, NULL, &change);
+}
+
+static void bury(TnNest *nest, uint32_t index)
+{
+	TnReleased released = {.nest = nest};
+
+	pthread_mutex_lock(&nest->table_lock);
+	tn_node_bury(nest->table, index, tn_released_collect, &released);
+	pthread_mutex_unlock(&nest->table_lock);
+	tn_released_finish(&released);
+}
+
+static void finish_orphan(TnNest *nest, uint32_t index, const TnNode *node)
 {
 	bool moved = node->flags & TN_NODE_IN_ORPHANS;
 	char name[TN_ORPHAN_NAME_MAX];
 	TN_AUTOFD found = -1;
-	uint64_t bytes;
 
 	if (moved) {
 		tn_orphan_name(name, node->id);
 		found = tn_open_beneath(nest->store.orphans, name, O_PATH | O_NOFOLLOW, 0);
 	}
-	bytes = orphan_charge(nest, node, moved ? found : held);
+	/* In this order: who finds the account full looks at the count for something to wait for,
+	 * and an inode that is charged can always be found. */
+	refund_orphan(nest, index, node, moved ? found : node->held_fd);
+	tn_kill_point();
 	if (moved)
 		unlinkat(nest->store.orphans, name, node->type == S_IFDIR ? AT_REMOVEDIR : 0);
-	/* In this order: who finds the account full looks at the count for something to wait for.
-	 */
-	tn_nest_refund(nest, bytes, 1);
+	tn_kill_point();
 	atomic_fetch_sub(&nest->arena.header->orphans, 1);
+	bury(nest, index);
 }
 
-void tn_hold_end(TnNest *nest, const TnNode *node)
+void tn_hold_end(TnNest *nest, uint32_t index, const TnNode *node)
 {
 	TN_AUTOFD held = node->held_fd;
 
 	if (node->flags & TN_NODE_ORPHAN)
-		finish_orphan(nest, node, held);
+		finish_orphan(nest, index, node);
 	if (held >= 0)
 		give_budget(nest);
 }

@@ -6,6 +6,7 @@
  * while the kernel still knows it lives on as an orphan (ops-orphan.c).
  */
 #include "charge.h"
+#include "journal.h"
 #include "ops.h"
 
 #include "macros.h"
@@ -27,9 +28,7 @@ typedef struct Entry {
 	TnFd dir;
 	bool exists;
 	struct stat st;
-	uint32_t node;   /* known to the kernel, or 0 */
-	uint64_t bytes;  /* to refund when the inode goes at once; of these ... */
-	uint64_t xattrs; /* ... for extended attributes */
+	uint32_t node; /* known to the kernel, or 0 */
 } Entry;
 
 static void entry_clear(Entry *entry)
@@ -89,7 +88,7 @@ static bool must_hold(TnNest *nest, const Entry *entry)
 }
 
 /* What goes with the inode at once: its charge, when nobody holds it. */
-static int load_charge(TnNest *nest, Entry *entry)
+static int load_charge(TnNest *nest, const Entry *entry, TnGone *gone)
 {
 	bool xattrs = atomic_load(&nest->arena.header->xattr_bytes) > 0;
 	bool readable = S_ISREG(entry->st.st_mode) || S_ISDIR(entry->st.st_mode);
@@ -107,70 +106,142 @@ static int load_charge(TnNest *nest, Entry *entry)
 	if (xattrs && readable) {
 		int64_t names = tn_store_xattr_bytes(fd);
 
-		entry->xattrs = names > 0 ? (uint64_t)names : 0;
+		gone->xattrs = names > 0 ? (uint64_t)names : 0;
 	}
-	entry->bytes = (uint64_t)bytes;
+	gone->bytes = (uint64_t)bytes;
 	return 0;
 }
 
-static void refund_inode(TnNest *nest, const Entry *entry)
+/*
+ * Before the entry goes: what there is to know of it, also for a successor, and its inode is
+ * held if somebody needs it. *ret_move: see tn_hold_take(). 0 or -errno.
+ */
+static int prepare_gone(TnNest *nest, const Entry *entry, TnGone *ret, bool *ret_move)
 {
-	atomic_fetch_sub(&nest->arena.header->xattr_bytes, entry->xattrs);
-	tn_nest_refund(nest, entry->bytes, 1);
+	*ret = (TnGone){
+		.exists = true,
+		.ino = entry->st.st_ino,
+		.parent = entry->parent,
+		.directory = S_ISDIR(entry->st.st_mode),
+		.last = is_last_name(entry),
+		.in_use = must_hold(nest, entry),
+	};
+	*ret_move = false;
+	if (entry->node)
+		ret->node_id = tn_node_at(nest->table, entry->node)->id;
+	if (ret->in_use)
+		return tn_hold_take(nest, entry->dir.fd, entry->name, &entry->st, entry->node,
+				    ret_move);
+	return ret->last ? load_charge(nest, entry, ret) : 0;
 }
 
-static void forget_name(TnNest *nest, const Entry *entry)
+/* It does not go after all. */
+static void keep_after_all(TnNest *nest, const Entry *entry, const TnGone *gone)
+{
+	tn_journal_abandon();
+	if (gone->in_use)
+		tn_hold_undo(nest, entry->node);
+}
+
+static void forget_name(TnNest *nest, const TnGone *gone, const char *name)
 {
 	TnReleased released = {.nest = nest};
+	uint32_t node;
 
-	if (!entry->node)
-		return;
 	pthread_mutex_lock(&nest->table_lock);
-	tn_node_remove_link(nest->table, entry->node, entry->parent, entry->name,
-			    tn_released_collect, &released);
+	node = gone->node_id ? tn_node_by_id(nest->table, gone->node_id) : 0;
+	if (node)
+		tn_node_remove_link(nest->table, node, gone->parent, name, tn_released_collect,
+				    &released);
 	pthread_mutex_unlock(&nest->table_lock);
 	tn_released_finish(&released);
 }
 
 /* A directory that lost an entry may have shrunk, on stores where directories do. */
-static void settle_shrunk(TnNest *nest, const Entry *entry)
+static void settle_shrunk(TnNest *nest, uint32_t index, int dir)
 {
-	pthread_mutex_t *lock = tn_nest_node_lock(nest, entry->parent);
-	TnNode *parent = tn_node_at(nest->table, entry->parent);
+	pthread_mutex_t *lock = tn_nest_node_lock(nest, index);
+	TnNode *parent = tn_node_at(nest->table, index);
 
-	if (entry->parent == 0)
+	if (index == 0)
 		return;
 	pthread_mutex_lock(lock);
 	if (parent->pages > 0) /* loaded by entry_load() */
-		tn_charge_directory(nest, parent, entry->dir.fd);
+		tn_charge_directory(nest, parent, dir);
 	pthread_mutex_unlock(lock);
 }
 
-/* Takes the entry away; its inode too, unless it has other names or is in use. */
-static int remove_entry(TnNest *nest, Entry *entry)
+/*
+ * The name has gone from the store: the rest, which may be done again by a successor. The
+ * node is looked for by its id, since it may have been forgotten by then.
+ */
+static void finish_gone(TnNest *nest, const TnGone *gone, const char *name, int dir)
 {
-	bool last = is_last_name(entry), in_use = must_hold(nest, entry);
-	TnHold hold = {.fd = -1};
-	int r = 0;
+	TnChange change = {
+		.bytes = -(int64_t)gone->bytes,
+		.inodes = -1,
+		.xattrs = -(int64_t)gone->xattrs,
+		.settles = true,
+	};
+	uint32_t node = 0;
 
-	if (in_use)
-		r = tn_hold_take(nest, entry->dir.fd, entry->name, &entry->st, entry->node, &hold);
-	else if (last)
-		r = load_charge(nest, entry);
-	if (r == 0 && !hold.moved &&
-	    unlinkat(entry->dir.fd, entry->name, S_ISDIR(entry->st.st_mode) ? AT_REMOVEDIR : 0) < 0)
-		r = -errno;
+	pthread_mutex_lock(&nest->table_lock);
+	if (gone->in_use)
+		node = tn_node_by_id(nest->table, gone->node_id);
+	pthread_mutex_unlock(&nest->table_lock);
+	tn_kill_point();
+	if (node)
+		tn_hold_keep(nest, node, gone->last);
+	tn_kill_point();
+	forget_name(nest, gone, name);
+	tn_kill_point();
+	settle_shrunk(nest, gone->parent, dir);
+	if (gone->last && !gone->in_use && tn_journal_step() != TN_STEP_SETTLED)
+		tn_journal_settle(nest, NULL, &change);
+}
+
+/* Takes the entry away; its inode too, unless it has other names or is in use. */
+static int remove_entry(TnNest *nest, const Entry *entry)
+{
+	TnNotes notes = {0};
+	TnGone *gone = &notes.removed.gone;
+	bool move;
+	int r = prepare_gone(nest, entry, gone, &move);
+
+	if (r == 0) {
+		strcpy(notes.removed.name, entry->name); /* checked by dispatch, or a pin's */
+		tn_journal_begin(&notes);
+		if (move)
+			r = tn_hold_move(nest, entry->dir.fd, entry->name, entry->node);
+		else if (unlinkat(entry->dir.fd, entry->name,
+				  gone->directory ? AT_REMOVEDIR : 0) < 0)
+			r = -errno;
+	}
 	if (r < 0) {
-		tn_hold_undo(nest, entry->dir.fd, entry->name, entry->node, &hold);
+		keep_after_all(nest, entry, gone);
 		return r;
 	}
-	if (in_use)
-		tn_hold_keep(nest, &entry->st, entry->node, &hold);
-	forget_name(nest, entry);
-	settle_shrunk(nest, entry);
-	if (last && !in_use)
-		refund_inode(nest, entry);
+	finish_gone(nest, gone, entry->name, entry->dir.fd);
 	return 0;
+}
+
+/*
+ * Did an interrupted attempt take the name away? The VFS holds the parent's lock until the
+ * answer, so nobody else can have.
+ */
+static bool has_gone(const Entry *entry, const TnGone *gone)
+{
+	return tn_journal_step() != TN_STEP_NONE &&
+	       !(entry->exists && entry->st.st_ino == gone->ino);
+}
+
+static int remove_existing(TnNest *nest, const Entry *entry, bool directory)
+{
+	if (!entry->exists)
+		return -ENOENT;
+	if (S_ISDIR(entry->st.st_mode) != directory)
+		return directory ? -ENOTDIR : -EISDIR;
+	return remove_entry(nest, entry);
 }
 
 static int remove_name(TnRequest *request, bool directory)
@@ -185,12 +256,14 @@ static int remove_name(TnRequest *request, bool directory)
 		r = tn_check_pinned(nest, request->node, request->name, false);
 	if (r == 0)
 		r = entry_load(nest, request->node, request->name, &entry);
-	if (r == 0 && !entry.exists)
-		r = -ENOENT;
-	else if (r == 0 && S_ISDIR(entry.st.st_mode) != directory)
-		r = directory ? -ENOTDIR : -EISDIR;
-	if (r == 0)
-		r = remove_entry(nest, &entry);
+	if (r == 0 && tn_journal_step() != TN_STEP_NONE &&
+	    has_gone(&entry, &tn_journal_current()->notes.removed.gone)) {
+		TnGone gone = tn_journal_current()->notes.removed.gone;
+
+		finish_gone(nest, &gone, request->name, entry.dir.fd);
+	} else if (r == 0) {
+		r = remove_existing(nest, &entry, directory);
+	}
 	pthread_rwlock_unlock(&nest->tree);
 	return r;
 }
@@ -329,6 +402,15 @@ static int check_rename(TnNest *nest, const Entry *from, const Entry *to, unsign
 	return r;
 }
 
+/* Undoes tn_hold_move(). */
+static void put_back(TnNest *nest, const Entry *entry)
+{
+	char orphan[TN_ORPHAN_NAME_MAX];
+
+	tn_orphan_name(orphan, tn_node_at(nest->table, entry->node)->id);
+	renameat(nest->store.orphans, orphan, entry->dir.fd, entry->name);
+}
+
 /* The names change places, or the old one becomes the new one, in the node table. */
 static void move_names(TnNest *nest, const Entry *from, const Entry *to, bool exchange)
 {
@@ -349,37 +431,6 @@ static void move_names(TnNest *nest, const Entry *from, const Entry *to, bool ex
 	tn_released_finish(&released);
 }
 
-/* The new name stands for something that goes: prepares its end before the rename. */
-static int prepare_replaced(TnNest *nest, Entry *to, bool in_use, TnHold *hold)
-{
-	if (in_use)
-		return tn_hold_take(nest, to->dir.fd, to->name, &to->st, to->node, hold);
-	return is_last_name(to) ? load_charge(nest, to) : 0;
-}
-
-static int do_rename(TnNest *nest, Entry *from, Entry *to, unsigned flags)
-{
-	bool exchange = flags & RENAME_EXCHANGE, replaces = to->exists && !exchange;
-	bool in_use = replaces && must_hold(nest, to);
-	TnHold hold = {.fd = -1};
-	int r = replaces ? prepare_replaced(nest, to, in_use, &hold) : 0;
-
-	if (r == 0 && renameat2(from->dir.fd, from->name, to->dir.fd, to->name, flags) < 0)
-		r = -errno;
-	if (r < 0) {
-		tn_hold_undo(nest, to->dir.fd, to->name, to->node, &hold);
-		return r;
-	}
-	if (in_use)
-		tn_hold_keep(nest, &to->st, to->node, &hold);
-	if (replaces)
-		forget_name(nest, to);
-	move_names(nest, from, to, exchange);
-	if (replaces && is_last_name(to) && !in_use)
-		refund_inode(nest, to);
-	return 0;
-}
-
 /* Charges what the new directory grew; a rename is not undone for it. */
 static void settle_renamed(TnNest *nest, const Entry *from, const Entry *to)
 {
@@ -389,7 +440,87 @@ static void settle_renamed(TnNest *nest, const Entry *from, const Entry *to)
 	tn_charge_directory(nest, tn_node_at(nest->table, to->parent), to->dir.fd);
 	pthread_mutex_unlock(lock);
 	if (from->parent != to->parent)
-		settle_shrunk(nest, from);
+		settle_shrunk(nest, from->parent, from->dir.fd);
+}
+
+/* The store has renamed: the rest, which may be done again by a successor. */
+static void finish_rename(TnNest *nest, Entry *from, Entry *to, const TnNotes *notes, unsigned flags)
+{
+	const TnGone *replaced = &notes->renamed.replaced;
+	bool exchange = flags & RENAME_EXCHANGE;
+
+	if (replaced->exists && !exchange)
+		finish_gone(nest, replaced, to->name, to->dir.fd);
+	pthread_mutex_lock(&nest->table_lock);
+	from->node = notes->renamed.node_id ? tn_node_by_id(nest->table, notes->renamed.node_id)
+					    : 0;
+	to->node = exchange && replaced->node_id ? tn_node_by_id(nest->table, replaced->node_id)
+						 : 0;
+	pthread_mutex_unlock(&nest->table_lock);
+	move_names(nest, from, to, exchange);
+	tn_kill_point();
+	settle_renamed(nest, from, to);
+}
+
+static int do_rename(TnNest *nest, Entry *from, Entry *to, unsigned flags)
+{
+	TnNotes notes = {0};
+	TnGone *replaced = &notes.renamed.replaced;
+	bool exchange = flags & RENAME_EXCHANGE, move = false;
+	int r = 0;
+
+	notes.renamed.ino = from->st.st_ino;
+	if (from->node)
+		notes.renamed.node_id = tn_node_at(nest->table, from->node)->id;
+	if (exchange) {
+		*replaced = (TnGone){.exists = true, .ino = to->st.st_ino};
+		if (to->node)
+			replaced->node_id = tn_node_at(nest->table, to->node)->id;
+	} else if (to->exists) {
+		r = prepare_gone(nest, to, replaced, &move);
+	}
+	if (r == 0) {
+		tn_journal_begin(&notes);
+		if (move)
+			r = tn_hold_move(nest, to->dir.fd, to->name, to->node);
+		tn_kill_point();
+		if (r == 0 &&
+		    renameat2(from->dir.fd, from->name, to->dir.fd, to->name, flags) < 0)
+			r = -errno;
+	}
+	if (r < 0) {
+		if (move)
+			put_back(nest, to);
+		if (!exchange)
+			keep_after_all(nest, to, replaced);
+		tn_journal_abandon();
+		return r;
+	}
+	finish_rename(nest, from, to, &notes, flags);
+	return 0;
+}
+
+/*
+ * What an interrupted attempt has come to. 1: the store has renamed; 0: it has not, and what
+ * it had moved out of the way is back.
+ */
+static int look_at_interrupted(TnNest *nest, const Entry *from, Entry *to, const TnNotes *notes,
+			       unsigned flags)
+{
+	const TnGone *replaced = &notes->renamed.replaced;
+
+	if (to->exists && to->st.st_ino == notes->renamed.ino &&
+	    (!(flags & RENAME_EXCHANGE) || (from->exists && from->st.st_ino == replaced->ino)))
+		return 1;
+	if (!to->exists && replaced->exists && replaced->in_use) {
+		pthread_mutex_lock(&nest->table_lock);
+		to->node = tn_node_by_id(nest->table, replaced->node_id);
+		pthread_mutex_unlock(&nest->table_lock);
+		if (to->node)
+			put_back(nest, to);
+	}
+	tn_journal_abandon();
+	return 0;
 }
 
 static int load_both(TnNest *nest, Entry *from, Entry *to, TnRequest *request, uint32_t to_parent)
@@ -439,6 +570,34 @@ static int check_names(TnRequest *request, uint32_t to_parent, unsigned flags)
 	return r;
 }
 
+/* Caller holds the tree lock, names and rules allow it. */
+static int rename_loaded(TnRequest *request, uint32_t to_parent, Entry *from, Entry *to,
+			 unsigned flags)
+{
+	TnNest *nest = request->nest;
+	int r = load_both(nest, from, to, request, to_parent);
+
+	if (r == 0 && tn_journal_step() != TN_STEP_NONE) {
+		TnNotes notes = tn_journal_current()->notes;
+
+		if (look_at_interrupted(nest, from, to, &notes, flags) == 1) {
+			finish_rename(nest, from, to, &notes, flags);
+			return 0;
+		}
+		entry_clear(from);
+		entry_clear(to);
+		*from = *to = (Entry){.dir = TN_FD_NONE};
+		r = load_both(nest, from, to, request, to_parent);
+	}
+	if (r == 0)
+		r = check_both(from, to, flags);
+	if (r == 1) /* two names of one inode: nothing to do */
+		return 0;
+	if (r == 0)
+		r = check_rename(nest, from, to, flags);
+	return r < 0 ? r : do_rename(nest, from, to, flags);
+}
+
 static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
 {
 	ENTRY from = {.dir = TN_FD_NONE}, to = {.dir = TN_FD_NONE};
@@ -457,17 +616,9 @@ static int rename_entry(TnRequest *request, uint64_t new_parent, unsigned flags)
 	pthread_rwlock_wrlock(&nest->tree);
 	r = check_names(request, to_parent, flags);
 	if (r == 0)
-		r = load_both(nest, &from, &to, request, to_parent);
-	if (r == 0)
-		r = check_both(&from, &to, flags);
-	if (r == 0)
-		r = check_rename(nest, &from, &to, flags);
-	if (r == 0)
-		r = do_rename(nest, &from, &to, flags);
-	if (r == 0)
-		settle_renamed(nest, &from, &to);
+		r = rename_loaded(request, to_parent, &from, &to, flags);
 	pthread_rwlock_unlock(&nest->tree);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 int tn_op_rename(TnRequest *request)

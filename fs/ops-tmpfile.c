@@ -6,6 +6,7 @@
  */
 #include "ops.h"
 
+#include "journal.h"
 #include "macros.h"
 
 #include <errno.h>
@@ -30,24 +31,6 @@ static int open_unnamed(TnRequest *request, mode_t mode)
 	return r < 0 ? r : fd;
 }
 
-/* Enters the file into the node table, one reference of the kernel. 0 or -ENFILE. */
-static int enter(TnRequest *request, const struct stat *st, uint32_t *ret, uint64_t *ret_id)
-{
-	TnNest *nest = request->nest;
-
-	pthread_mutex_lock(&nest->table_lock);
-	*ret = tn_node_enter_unnamed(nest->table, request->node, st->st_ino, st->st_mode);
-	if (*ret) {
-		TnNode *node = tn_node_at(nest->table, *ret);
-
-		node->charge |= TN_CHARGE_KNOWN |
-				(st->st_mode & (S_ISUID | S_ISGID) ? TN_CHARGE_SET_ID : 0);
-		*ret_id = node->id;
-	}
-	pthread_mutex_unlock(&nest->table_lock);
-	return *ret ? 0 : -ENFILE;
-}
-
 /* The kernel does not get to know the node after all. */
 static void take_back(TnNest *nest, uint32_t index)
 {
@@ -59,40 +42,78 @@ static void take_back(TnNest *nest, uint32_t index)
 	tn_released_finish(&released);
 }
 
-int tn_op_tmpfile(TnRequest *request)
+/* The file comes to be, and into the account. 0 or -errno; *ret is its node. */
+static int make_unnamed(TnRequest *request, mode_t mode, TnReservation *reservation, uint32_t *ret)
 {
-	const struct fuse_create_in *in = (const void *)request->arg;
-	TN_RESERVATION reservation = {0};
-	TN_AUTOFD fd = -1;
-	struct fuse_entry_out *entry;
+	TnNest *nest = request->nest;
+	TN_AUTOFD fd = open_unnamed(request, mode);
+	TnChange change = {.inodes = 1, .settles = true};
+	TnNotes notes = {0};
 	struct stat st;
-	uint64_t id = 0;
-	uint32_t index = 0;
-	int r = tn_check_change(request->nest, request->node);
+	int r;
 
-	if (r == 0)
-		r = tn_nest_reserve(request->nest, 0, 1, &reservation);
-	if (r < 0)
-		return r;
-	fd = open_unnamed(request, in->mode);
 	if (fd < 0)
 		return fd;
-	r = fstat(fd, &st) < 0 ? -errno : enter(request, &st, &index, &id);
-	if (r < 0)
-		return r;
-	r = tn_hold_unnamed(request->nest, index, fd);
+	tn_kill_point();
+	r = fstat(fd, &st) < 0 ? -errno : tn_hold_unnamed(nest, request->node, &st, &fd, ret);
 	if (r < 0) {
-		take_back(request->nest, index);
+		if (*ret)
+			take_back(nest, *ret);
 		return r;
 	}
-	if (r > 0)
-		tn_steal_fd(&fd);
-	tn_quota_settle(&reservation, 0, 1);
+	notes.unnamed.node = *ret;
+	tn_journal_begin(&notes);
+	change.node = *ret;
+	change.charge = tn_node_at(nest->table, *ret)->charge & (uint8_t)~TN_CHARGE_NONE;
+	tn_journal_settle(nest, reservation, &change);
+	return 0;
+}
+
+/* An earlier attempt has made it and nobody was told: its node waits for the reference. */
+static int give_again(TnNest *nest, uint32_t index)
+{
+	bool given;
+
+	pthread_mutex_lock(&nest->table_lock);
+	given = tn_journal_give(tn_node_at(nest->table, index), index);
+	pthread_mutex_unlock(&nest->table_lock);
+	return given ? 0 : -ENFILE;
+}
+
+static int reply_unnamed(TnRequest *request, uint32_t index)
+{
+	struct fuse_entry_out *entry;
+	struct stat st;
+	int r = tn_resolve_stat(request->nest, index, &st);
+
+	if (r < 0)
+		return r;
 	entry = tn_reply_alloc(request, sizeof(*entry));
-	entry->nodeid = id;
+	entry->nodeid = tn_node_at(request->nest->table, index)->id;
 	entry->entry_valid = entry->attr_valid = TN_VALID_SECONDS;
 	tn_fill_attr(&entry->attr, &st);
 	/* No handle: the file is found by its node. */
 	tn_reply_alloc(request, sizeof(struct fuse_open_out));
 	return 0;
+}
+
+int tn_op_tmpfile(TnRequest *request)
+{
+	const struct fuse_create_in *in = (const void *)request->arg;
+	TN_RESERVATION reservation = {0};
+	TnNest *nest = request->nest;
+	uint32_t index = 0;
+	int r;
+
+	if (tn_journal_step() == TN_STEP_SETTLED) {
+		index = tn_journal_current()->notes.unnamed.node;
+		r = give_again(nest, index);
+	} else {
+		r = tn_check_change(nest, request->node);
+		if (r == 0)
+			r = tn_nest_reserve(nest, 0, 1, &reservation);
+		if (r == 0)
+			r = make_unnamed(request, in->mode, &reservation, &index);
+	}
+	return r < 0 ? r : reply_unnamed(request, index);
 }

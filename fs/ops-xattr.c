@@ -9,6 +9,7 @@
  */
 #include "ops.h"
 
+#include "journal.h"
 #include "macros.h"
 #include "sys.h"
 
@@ -113,44 +114,71 @@ int tn_op_listxattr(TnRequest *request)
 	return reply_value(request, in->size, n);
 }
 
-/* Bytes that the attribute is charged now; 0 when there is none. */
-static uint64_t present_bytes(int fd, const char *name)
+/*
+ * Bytes that the attribute is charged now; 0 when there is none (*ret_exists). What an
+ * interrupted attempt had noted before it changed the store counts, not what it left.
+ */
+static uint64_t present_bytes(int fd, const char *name, bool *ret_exists)
 {
 	ssize_t value = fgetxattr(fd, name, NULL, 0);
 
+	*ret_exists = value >= 0;
+	if (tn_journal_step() != TN_STEP_NONE)
+		return tn_journal_current()->notes.attribute.before;
 	return value < 0 ? 0 : (uint64_t)value + strlen(name);
 }
 
-/* ext4 leaves ctime where it is when an attribute is set to the value that it has. */
-static void touch_ctime(int fd)
+static void begin(uint64_t before)
 {
-	struct timespec times[2] = {{0}, {.tv_nsec = UTIME_OMIT}};
-	struct stat st;
+	TnNotes notes = {.attribute = {.before = before}};
 
-	if (fstat(fd, &st) < 0)
-		return;
-	times[0] = st.st_atim;
-	(void)futimens(fd, times);
+	if (tn_journal_step() == TN_STEP_NONE)
+		tn_journal_begin(&notes);
+}
+
+static int check_flags(int flags, bool exists)
+{
+	/* Begun means that this was looked at, and that the store may have changed since. */
+	if (tn_journal_step() != TN_STEP_NONE)
+		return 0;
+	if ((flags & XATTR_CREATE) && exists)
+		return -EEXIST;
+	return (flags & XATTR_REPLACE) && !exists ? -ENODATA : 0;
 }
 
 static int set(TnRequest *request, int fd, const void *value, size_t size, int flags)
 {
 	TN_RESERVATION reservation = {0};
 	TnNest *nest = request->nest;
-	uint64_t before = present_bytes(fd, request->name), after = strlen(request->name) + size;
+	bool exists;
+	uint64_t before = present_bytes(fd, request->name, &exists);
+	uint64_t after = strlen(request->name) + size;
 	uint64_t more = after > before ? after - before : 0;
-	int r = more ? tn_nest_reserve(nest, more, 0, &reservation) : 0;
+	TnChange change = {
+		.bytes = (int64_t)after - (int64_t)before,
+		.xattrs = (int64_t)after - (int64_t)before,
+		.settles = true,
+	};
+	int r;
 
-	if (r < 0)
+	if (flags & ~(XATTR_CREATE | XATTR_REPLACE))
+		return -EINVAL;
+	if (tn_journal_step() == TN_STEP_SETTLED)
+		return 0;
+	r = check_flags(flags, exists);
+	if (r == 0 && more)
+		r = tn_nest_reserve(nest, more, 0, &reservation);
+	/* What an interrupted attempt had reserved may be taken by now: it is charged all the same. */
+	if (r < 0 && tn_journal_step() == TN_STEP_NONE)
 		return r;
-	if (fsetxattr(fd, request->name, value, size, flags) < 0)
-		return -errno;
-	tn_quota_settle(&reservation, more, 0);
-	if (before == after)
-		touch_ctime(fd);
-	if (before > after)
-		tn_nest_refund(nest, before - after, 0);
-	atomic_fetch_add(&nest->arena.header->xattr_bytes, after - before);
+	begin(before);
+	if (fsetxattr(fd, request->name, value, size, 0) < 0) {
+		r = -errno;
+		tn_journal_abandon();
+		return r;
+	}
+	tn_kill_point();
+	tn_journal_settle(nest, &reservation, &change);
 	return 0;
 }
 
@@ -179,11 +207,36 @@ int tn_op_setxattr(TnRequest *request)
 	return r;
 }
 
+static int take(TnRequest *request, int fd)
+{
+	bool exists;
+	uint64_t before = present_bytes(fd, request->name, &exists);
+	TnChange change = {
+		.bytes = -(int64_t)before,
+		.xattrs = -(int64_t)before,
+		.settles = true,
+	};
+
+	if (tn_journal_step() == TN_STEP_SETTLED)
+		return 0;
+	if (!exists && tn_journal_step() == TN_STEP_NONE)
+		return -ENODATA;
+	begin(before);
+	if (exists && fremovexattr(fd, request->name) < 0) {
+		int r = -errno;
+
+		tn_journal_abandon();
+		return r;
+	}
+	tn_kill_point();
+	tn_journal_settle(request->nest, NULL, &change);
+	return 0;
+}
+
 int tn_op_removexattr(TnRequest *request)
 {
 	TnNest *nest = request->nest;
 	TN_AUTOFD fd = -1;
-	uint64_t before;
 	int r = tn_check_change(nest, request->node);
 
 	if (request->nest->no_xattrs)
@@ -196,12 +249,7 @@ int tn_op_removexattr(TnRequest *request)
 	if (fd < 0)
 		return fd;
 	pthread_mutex_lock(tn_nest_node_lock(nest, request->node));
-	before = present_bytes(fd, request->name);
-	r = fremovexattr(fd, request->name) < 0 ? -errno : 0;
+	r = take(request, fd);
 	pthread_mutex_unlock(tn_nest_node_lock(nest, request->node));
-	if (r < 0)
-		return r;
-	tn_nest_refund(nest, before, 0);
-	atomic_fetch_sub(&nest->arena.header->xattr_bytes, before);
-	return 0;
+	return r;
 }

@@ -94,35 +94,33 @@ int tn_check_change(TnNest *nest, uint32_t index);
 
 /* --- inodes that outlive their names (ops-orphan.c) --- */
 
-/* How one is kept; to be given to exactly one of tn_hold_undo() and tn_hold_keep(). */
-typedef struct TnHold {
-	int fd;
-	bool moved; /* it has left its name already, for orphans/ */
-} TnHold;
-
 /*
- * Before dir/name, a name of the node, goes: makes sure that the inode stays. 0, -ENOTEMPTY
- * for a directory that cannot go, or another -errno; undo is due in any case. The caller
- * holds the tree lock for writing, and for the others, too.
+ * Before dir/name, a name of the node, goes: makes sure that the inode stays, by a
+ * descriptor that the node holds from now on, or (*ret_move) by moving it into orphans/
+ * instead of unlinking it. 0, -ENOTEMPTY for a directory that cannot go, or another -errno.
+ * The caller holds the tree lock for writing, and for the others, too.
  */
 int tn_hold_take(TnNest *nest, int dir, const char *name, const struct stat *st, uint32_t index,
-		 TnHold *ret);
+		 bool *ret_move);
+/* Moves it: dir/name goes, the inode stays. 0 or -errno. */
+int tn_hold_move(TnNest *nest, int dir, const char *name, uint32_t index);
 /* The name stays after all. */
-void tn_hold_undo(TnNest *nest, int dir, const char *name, uint32_t index, TnHold *hold);
-/* The name has gone; st is from before. */
-void tn_hold_keep(TnNest *nest, const struct stat *st, uint32_t index, TnHold *hold);
+void tn_hold_undo(TnNest *nest, uint32_t index);
+/* The name has gone, `last`: the last one. Repeating it does no harm. */
+void tn_hold_keep(TnNest *nest, uint32_t index, bool last);
 
 /*
- * A file that never had a name, open as fd. 1: the node has taken fd; 0: it is kept
- * otherwise, fd stays the caller's; or -errno.
+ * Enters a file that never had a name, open as *fd (taken on success), into the node table:
+ * one reference of the kernel, not charged yet. 0 or -errno.
  */
-int tn_hold_unnamed(TnNest *nest, uint32_t index, int fd);
+int tn_hold_unnamed(TnNest *nest, uint32_t parent, const struct stat *st, int *fd,
+		    uint32_t *ret_index);
 /* It has got its first name. */
 void tn_hold_adopted(TnNest *nest, uint32_t index);
 
-/* The kernel has let go of the node (a copy of its record): closes, deletes and refunds. No lock.
- */
-void tn_hold_end(TnNest *nest, const TnNode *node);
+/* The kernel has let go of the node (a copy of its record): closes, deletes, refunds and
+ * buries. No lock. */
+void tn_hold_end(TnNest *nest, uint32_t index, const TnNode *node);
 
 /* For tn_node_forget() and tn_node_remove_link(): collects what must be done after the lock. */
 typedef struct TnReleased {

@@ -5,6 +5,7 @@
  */
 #include "registry-private.h"
 
+#include "journal.h"
 #include "log.h"
 #include "macros.h"
 #include "recount.h"
@@ -105,8 +106,12 @@ static int restore(TnRegistry *registry, int home, TnDescription *description, T
 	}
 	description->policy = NULL;
 	description->from.path = NULL;
-	tn_quota_charge((*ret)->account, usage.bytes, usage.inodes);
-	atomic_store(&(*ret)->arena.header->xattr_bytes, usage.xattr_bytes);
+	tn_journal_settle(*ret, NULL,
+			  &(TnChange){
+				  .bytes = (int64_t)usage.bytes,
+				  .inodes = (int64_t)usage.inodes,
+				  .xattrs = (int64_t)usage.xattr_bytes,
+			  });
 	(*ret)->ephemeral = description->ephemeral;
 	atomic_store(&(*ret)->frozen, description->frozen);
 	(*ret)->detached = true;
