@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #define HEADER_SIZE (64UL * 1024)
 #define NODES_SIZE ((size_t)TN_NODES_MAX * sizeof(TnNode))
@@ -15,7 +16,8 @@
 #define NODES_OFFSET HEADER_SIZE
 #define LINKS_OFFSET (NODES_OFFSET + NODES_SIZE)
 #define NAMES_OFFSET (LINKS_OFFSET + LINKS_SIZE)
-#define ARENA_SIZE (NAMES_OFFSET + NAMES_SIZE)
+#define LIFE_OFFSET (NAMES_OFFSET + NAMES_SIZE)
+#define ARENA_SIZE (LIFE_OFFSET + 2 * TN_LIFE_SIZE)
 
 _Static_assert(sizeof(TnArenaHeader) <= HEADER_SIZE, "the header has its own pages");
 _Static_assert(sizeof(TnNode) == 64 && sizeof(TnLink) == 20, "records are laid out by hand");
@@ -26,6 +28,7 @@ static void lay_out(TnArena *arena)
 	arena->nodes = (TnNode *)(arena->base + NODES_OFFSET);
 	arena->links = (TnLink *)(arena->base + LINKS_OFFSET);
 	arena->names = (char *)(arena->base + NAMES_OFFSET);
+	arena->life = (char *)(arena->base + LIFE_OFFSET);
 }
 
 static void start_empty(TnArenaHeader *header)
@@ -35,25 +38,65 @@ static void start_empty(TnArenaHeader *header)
 	header->names_end = 1;
 }
 
+/* 0 or -errno; does not take fd yet. */
+static int map(TnArena *ret, int fd)
+{
+	void *base =
+		mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	*ret = (TnArena){.fd = -1};
+	if (base == MAP_FAILED)
+		return -errno;
+	ret->base = base;
+	lay_out(ret);
+	return 0;
+}
+
 int tn_arena_init(TnArena *ret, uint64_t nest_id)
 {
 	TN_AUTOFD fd = memfd_create("tmpnest-arena", MFD_CLOEXEC);
-	void *base;
+	int r;
 
 	*ret = (TnArena){.fd = -1};
 	if (fd < 0 || ftruncate(fd, (off_t)ARENA_SIZE) < 0)
 		return -errno;
-	base = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (base == MAP_FAILED)
-		return -errno;
-	ret->base = base;
+	r = map(ret, fd);
+	if (r < 0)
+		return r;
 	ret->fd = tn_steal_fd(&fd);
-	lay_out(ret);
+	ret->header->descriptors = (TnArenaDescriptors){-1, -1, -1, -1, -1, -1};
 	ret->header->version = TN_ARENA_VERSION;
 	ret->header->nest_id = nest_id;
 	ret->header->next_node_id = 1;
 	start_empty(ret->header);
 	ret->header->magic = TN_ARENA_MAGIC;
+	return 0;
+}
+
+int tn_arena_open(TnArena *ret, int fd, uint64_t nest_id)
+{
+	const TnArenaHeader *header;
+	struct stat st;
+	int r;
+
+	*ret = (TnArena){.fd = -1};
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size != (off_t)ARENA_SIZE)
+		return -EBADMSG;
+	r = map(ret, fd);
+	if (r < 0)
+		return r;
+	header = ret->header;
+	if (header->magic != TN_ARENA_MAGIC || header->version != TN_ARENA_VERSION ||
+	    header->nest_id != nest_id || header->nodes_end < 1 ||
+	    header->nodes_end > TN_NODES_MAX || header->links_end < 1 ||
+	    header->links_end > TN_LINKS_MAX || header->names_end < 1 ||
+	    header->names_end > TN_NAME_UNITS_MAX) {
+		tn_arena_clear(ret);
+		return -EBADMSG;
+	}
+	ret->fd = fd;
 	return 0;
 }
 
@@ -70,5 +113,5 @@ void tn_arena_trim(TnArena *arena)
 	start_empty(arena->header);
 	/* Failure costs memory, nothing else: the records are overwritten when used again. */
 	(void)fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)NODES_OFFSET,
-			(off_t)(ARENA_SIZE - NODES_OFFSET));
+			(off_t)(LIFE_OFFSET - NODES_OFFSET));
 }

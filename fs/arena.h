@@ -79,6 +79,14 @@ typedef struct TnLink {
 	uint32_t name_length;
 } TnLink;
 
+/* What a nest has open that outlives a worker; numbers in the table that all workers share. */
+typedef struct TnArenaDescriptors {
+	int32_t home, data, orphans, mount, from;
+	_Atomic int32_t device; /* of the live superblock, or -1 */
+} TnArenaDescriptors;
+
+#define TN_LIFE_SIZE (1024UL * 1024) /* of each of the two copies */
+
 typedef struct TnArenaHeader {
 	uint64_t magic;
 	uint32_t version;
@@ -96,6 +104,9 @@ typedef struct TnArenaHeader {
 	_Atomic uint64_t denied;      /* refusals by rules */
 	_Atomic uint64_t requests[TN_OPCODES];
 	_Atomic int64_t last_used_ns; /* CLOCK_REALTIME */
+	TnArenaDescriptors descriptors;
+	_Atomic uint32_t evicting, attached_once;
+	_Atomic uint32_t life_copy; /* which copy of the attachments holds (nest-life.c); 0: none */
 } TnArenaHeader;
 
 typedef struct TnArena {
@@ -105,10 +116,13 @@ typedef struct TnArena {
 	TnNode *nodes;
 	TnLink *links;
 	char *names;
+	char *life; /* two copies of TN_LIFE_SIZE bytes */
 } TnArena;
 
 /* 0 or -errno. On failure *ret is cleared. */
 int tn_arena_init(TnArena *ret, uint64_t nest_id);
+/* Maps the one behind fd, which it takes on success. 0, -EBADMSG or -errno. */
+int tn_arena_open(TnArena *ret, int fd, uint64_t nest_id);
 void tn_arena_clear(TnArena *arena);
 
 /* Gives the memory of all records back to the system; the header and account stay. */

@@ -5,6 +5,7 @@
 #include "log.h"
 #include "macros.h"
 #include "nest.h"
+#include "state.h"
 #include "why.h"
 
 #include <errno.h>
@@ -24,11 +25,19 @@ typedef struct TnRecent {
 	uint64_t nest_id, attachment_id;
 } TnRecent;
 
+/* A ring. It outlives the worker: the launcher asks the next one again. */
+typedef struct TnRecents {
+	TnRecent recent[RECENT_MAX];
+	uint64_t next;
+} TnRecents;
+
+_Static_assert(sizeof(TnRecents) <= TN_STATE_RECENTS, "there is room for it in the state");
+
 struct TnAttachVerbs {
 	const TnWorkerEnv *env;
 	TnRegistry *registry;
-	TnRecent recent[RECENT_MAX]; /* a ring */
-	size_t next_recent;
+	TnRecents *recents; /* in the state, or own_recents */
+	TnRecents own_recents;
 
 	/* the records of the request in work; strings lie in its message */
 	const char *deny[TN_ATTACH_RULES_MAX];
@@ -46,6 +55,7 @@ TnAttachVerbs *tn_attach_verbs_new(const TnWorkerEnv *env, TnRegistry *registry)
 		return NULL;
 	verbs->env = env;
 	verbs->registry = registry;
+	verbs->recents = env->state ? (void *)env->state->recents : &verbs->own_recents;
 	return verbs;
 }
 
@@ -167,7 +177,7 @@ static bool has_id(const uint8_t id[16])
 static TnRecent *find_recent(TnAttachVerbs *verbs, uid_t uid, const TnAttachRequest *request)
 {
 	for (size_t i = 0; has_id(request->request_id) && i < RECENT_MAX; i++) {
-		TnRecent *recent = &verbs->recent[i];
+		TnRecent *recent = &verbs->recents->recent[i];
 
 		if (recent->verb == request->verb && recent->uid == uid &&
 		    memcmp(recent->request_id, request->request_id, 16) == 0)
@@ -184,8 +194,8 @@ static void remember(TnAttachVerbs *verbs, const TnAttachCall *call, const TnAtt
 	if (!has_id(request->request_id))
 		return;
 	if (!recent) {
-		recent = &verbs->recent[verbs->next_recent];
-		verbs->next_recent = (verbs->next_recent + 1) % RECENT_MAX;
+		recent = &verbs->recents->recent[verbs->recents->next % RECENT_MAX];
+		verbs->recents->next = (verbs->recents->next + 1) % RECENT_MAX;
 	}
 	*recent = (TnRecent){
 		.uid = call->peer.uid,

@@ -124,8 +124,9 @@ static void log_failure(TnAttachServer *server, const TnAttachCall *call)
 
 static void end_lease(TnAttachServer *server, TnLease *lease)
 {
-	drop(server, &lease->source);
+	/* In this order: the number is not to be found in a record once it is free. */
 	tn_nest_detach(lease->nest, lease->attachment_id);
+	drop(server, &lease->source);
 	tn_nest_unref(lease->nest);
 	if (lease->previous)
 		lease->previous->next = lease->next;
@@ -146,48 +147,76 @@ static size_t leases_of(const TnAttachServer *server, uid_t uid)
 }
 
 /*
- * Watches the lease of an attachment whose reply was sent; takes call's lease and nest.
- * When it cannot, the end of the superblock stands in for it.
+ * Watches the lease of an attachment; takes both. When it cannot (false: nothing is taken),
+ * the end of the superblock stands in for it.
  */
-static void keep_lease(TnAttachServer *server, TnAttachCall *call)
+static bool keep_lease(TnAttachServer *server, TnNest *nest, uint64_t attachment_id, int fd)
 {
 	TnLease *lease = calloc(1, sizeof(*lease));
 	int r;
 
 	if (!lease)
-		return;
-	lease->source = (TnSource){.kind = SOURCE_LEASE, .fd = call->lease};
+		return false;
+	*lease = (TnLease){
+		.source = {.kind = SOURCE_LEASE, .fd = fd},
+		.uid = tn_nest_owner(nest),
+		.nest = nest,
+		.attachment_id = attachment_id,
+		.next = server->leases,
+	};
 	/* No event is asked for: end-of-file (EPOLLHUP) always comes, data never matters. */
 	r = watch(server, &lease->source, 0);
 	if (r < 0) {
 		tn_log(TN_LOG_WARNING, "attach: lease cannot be watched: %s", strerror(-r));
 		free(lease);
-		return;
+		return false;
 	}
-	call->lease = -1;
-	lease->uid = call->peer.uid;
-	lease->nest = call->nest;
-	call->nest = NULL;
-	lease->attachment_id = call->attachment_id;
-	lease->next = server->leases;
 	if (lease->next)
 		lease->next->previous = lease;
 	server->leases = lease;
+	return true;
+}
+
+/* One that a killed worker was watching. */
+static void keep_known_lease(TnNest *nest, uint64_t attachment_id, int lease, void *data)
+{
+	if (!keep_lease(data, tn_nest_ref(nest), attachment_id, lease))
+		tn_nest_unref(nest);
+}
+
+static void keep_known_leases(TnAttachServer *server, TnRegistry *registry)
+{
+	size_t n;
+	TnNest **nests = tn_registry_list(registry, (uid_t)-1, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		tn_nest_each_lease(nests[i], keep_known_lease, server);
+		tn_nest_unref(nests[i]);
+	}
+	free(nests);
 }
 
 /* Requests */
 
 static void deliver(TnAttachServer *server, TnAttachCall *call)
 {
-	ssize_t n = tn_scm_send(call->sock, call->reply, call->reply_size, &call->mount,
-				call->mount >= 0 ? 1 : 0);
+	ssize_t n;
+
+	if (call->nest && call->lease >= 0)
+		tn_nest_set_lease(call->nest, call->attachment_id, call->lease);
+	n = tn_scm_send(call->sock, call->reply, call->reply_size, &call->mount,
+			call->mount >= 0 ? 1 : 0);
 
 	if (n < 0) {
 		tn_log(TN_LOG_DEBUG, "attach: uid %u, pid %d: reply not delivered: %s",
 		       call->peer.uid, call->peer.pid, strerror((int)-n));
 		tn_attach_undo(server->verbs, call);
+	} else if (call->nest && call->lease >= 0 &&
+		   keep_lease(server, call->nest, call->attachment_id, call->lease)) {
+		call->nest = NULL;
+		call->lease = -1;
 	} else if (call->nest && call->lease >= 0) {
-		keep_lease(server, call);
+		tn_nest_set_lease(call->nest, call->attachment_id, -1);
 	}
 }
 
@@ -419,14 +448,19 @@ static void *run(void *data)
 	return NULL;
 }
 
-static int start(TnAttachServer *server)
+static int open_set(TnAttachServer *server)
 {
-	int r;
-
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
 	server->stop.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (server->epoll < 0 || server->stop.fd < 0)
 		return -errno;
+	return 0;
+}
+
+static int start(TnAttachServer *server)
+{
+	int r;
+
 	if ((r = watch(server, &server->stop, EPOLLIN)) < 0 ||
 	    (r = watch(server, &server->listener, EPOLLIN)) < 0)
 		return r;
@@ -451,7 +485,11 @@ int tn_attach_server_new(TnAttachServer **ret, const TnWorkerEnv *env, TnRegistr
 		server->connections[i].source = (TnSource){.kind = SOURCE_CONNECTION, .fd = -1};
 	prune_leases(server);
 	server->verbs = tn_attach_verbs_new(env, registry);
-	r = server->verbs ? start(server) : -ENOMEM;
+	r = server->verbs ? open_set(server) : -ENOMEM;
+	if (r == 0) {
+		keep_known_leases(server, registry);
+		r = start(server);
+	}
 	if (r < 0) {
 		tn_attach_server_free(server);
 		return r;

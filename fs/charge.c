@@ -2,6 +2,7 @@
 #include "charge.h"
 
 #include "journal.h"
+#include "resolve.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -145,6 +146,25 @@ int tn_charge_recount(TnNest *nest, TnNode *node, int fd, TnReservation *reserva
 	set_pages(nest, node, (uint64_t)pages, pages > 0 ? charge | TN_CHARGE_SPARSE : charge,
 		  reservation);
 	return 0;
+}
+
+void tn_charge_after_death(TnNest *nest, uint32_t index, uint64_t offset, bool sparse)
+{
+	TnNode *node = tn_node_at(nest->table, index);
+	TN_FD file = TN_FD_NONE;
+	int64_t pages;
+	uint8_t charge;
+
+	if (!(node->charge & TN_CHARGE_KNOWN) || tn_resolve_file(nest, index, &file) < 0)
+		return;
+	pages = count_pages(nest, file.fd);
+	if (pages < 0)
+		return;
+	charge = node->charge;
+	/* What begins within the first pages leaves the file without holes. */
+	if (pages > 0 && (sparse || page_of(offset) > node->pages))
+		charge |= TN_CHARGE_SPARSE;
+	set_pages(nest, node, (uint64_t)pages, charge, NULL);
 }
 
 int tn_charge_directory_load(TnNest *nest, TnNode *node, int fd)

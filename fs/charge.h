@@ -38,6 +38,13 @@ int tn_charge_truncated(TnNest *nest, TnNode *node, int fd, uint64_t size);
 /* After anything else (punch, collapse, insert, zero): recounts, settles, marks sparse. */
 int tn_charge_recount(TnNest *nest, TnNode *node, int fd, TnReservation *reservation);
 
+/*
+ * A request for the file's data was interrupted by its worker's death: the account gets to
+ * know what the store holds. `offset`: of what was being written; `sparse`: it may have left
+ * holes.
+ */
+void tn_charge_after_death(TnNest *nest, uint32_t index, uint64_t offset, bool sparse);
+
 /* Before a directory changes: makes its charge known. */
 int tn_charge_directory_load(TnNest *nest, TnNode *node, int fd);
 

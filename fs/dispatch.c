@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dispatch.h"
 
+#include "journal.h"
 #include "log.h"
 #include "macros.h"
 #include "observe.h"
@@ -197,6 +198,7 @@ size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, s
 	if (size < sizeof(*in))
 		return 0;
 	request.arg_size = size - sizeof(*in);
+	request.again = tn_journal_is_again() || (in->unique & TN_FUSE_UNIQUE_RESEND);
 	if (in->opcode < TN_OPCODES && rows[in->opcode].name)
 		row = &rows[in->opcode];
 	if (in->opcode < TN_OPCODES)

@@ -12,15 +12,10 @@
 #pragma once
 
 #include "nest-private.h"
+#include "request-size.h"
 
 #include <linux/fuse.h>
 #include <stddef.h>
-
-#define TN_MAX_WRITE (1024U * 1024)
-/* A request: header, arguments and the data of a WRITE (linux/fuse.h, FUSE_MIN_READ_BUFFER). */
-#define TN_REQUEST_SIZE (TN_MAX_WRITE + 4096U)
-/* A reply: header and the data of a READ. */
-#define TN_REPLY_SIZE (TN_MAX_WRITE + 4096U)
 
 /* Protocol 7.39, newer than the oldest headers we build with: statx(2) with the birth time. */
 #define TN_FUSE_STATX 52
@@ -52,6 +47,11 @@ typedef struct TnStatxOut {
 		uint64_t spare2[14];
 	} stat;
 } TnStatxOut;
+
+/* Linux 6.9: a request that a dead daemon had read comes again, marked so in `unique`. */
+#define TN_FUSE_HAS_RESEND (1ULL << 39)
+#define TN_FUSE_NOTIFY_RESEND 7
+#define TN_FUSE_UNIQUE_RESEND (1ULL << 63)
 
 #define TN_NO_REPLY 1 /* outcome of an operation that the kernel expects no answer to */
 

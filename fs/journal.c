@@ -21,6 +21,7 @@ void tn_journal_enter(TnJournal *journal)
 void tn_journal_start(TnJournal *journal)
 {
 	atomic_store(&journal->step, TN_STEP_NONE);
+	atomic_store(&journal->again, 0);
 	atomic_store(&journal->given_begun, 0);
 	atomic_store(&journal->given, 0);
 	atomic_store(&journal->taken_begun, 0);
@@ -41,6 +42,11 @@ void tn_journal_abandon(void)
 {
 	if (current)
 		atomic_store(&current->step, TN_STEP_NONE);
+}
+
+bool tn_journal_is_again(void)
+{
+	return current && atomic_load(&current->again);
 }
 
 uint32_t tn_journal_step(void)

@@ -28,10 +28,10 @@ typedef struct TnNest TnNest;
 
 #define TN_GIVEN_MOST 8192U /* references that one reply can carry: READDIRPLUS of 1 MiB */
 
-enum {                        /* TnJournal.step */
+enum { /* TnJournal.step */
        TN_STEP_NONE = 0,
-       TN_STEP_BEGUN = 1,     /* the notes are whole; the store may have been changed */
-       TN_STEP_SETTLED = 2,   /* the store was changed, and so was the account */
+       TN_STEP_BEGUN = 1,   /* the notes are whole; the store may have been changed */
+       TN_STEP_SETTLED = 2, /* the store was changed, and so was the account */
 };
 
 /* An entry that loses its name, as it was before. */
@@ -75,6 +75,7 @@ typedef struct TnRedo {
 typedef struct TnJournal {
 	uint32_t share; /* which of the shares of an account is this journal's */
 	_Atomic uint32_t step;
+	_Atomic uint32_t again; /* the request was begun by a worker that was killed */
 	TnNotes notes;
 	TnRedo redo;
 
@@ -98,6 +99,7 @@ void tn_journal_start(TnJournal *journal);
 void tn_journal_begin(const TnNotes *notes);
 /* The store has not been changed after all. */
 void tn_journal_abandon(void);
+bool tn_journal_is_again(void);
 /* The step an interrupted predecessor came to; TN_STEP_NONE for a first attempt. */
 uint32_t tn_journal_step(void);
 

@@ -7,6 +7,7 @@
 #include "macros.h"
 #include "mount.h"
 #include "namespaces.h"
+#include "state.h"
 #include "sys.h"
 #include "why.h"
 
@@ -27,10 +28,13 @@
 #include <unistd.h>
 
 #define MS INT64_C(1000000)
-#define STOP_NS (5000 * MS)     /* for a worker that was told to stop */
-#define HEALTHY_NS (10000 * MS) /* a worker that served this long starts the back-off anew */
-#define DELAY_FIRST_MS 100
+#define STOP_NS (5000 * MS) /* for a worker that was told to stop */
+#define DELAY_FIRST_MS 100  /* before another try when a worker could not start, then doubled */
 #define DELAY_MAX_MS 5000
+#define BURST_MOST 50          /* workers that may end in a second without any delay */
+#define STARTS_MOST 5          /* failures in a row before views are given up */
+#define LOOK_NS (500 * MS)     /* between two looks at the worker's heartbeat */
+#define STOPPED_NS (2000 * MS) /* without one the worker is replaced */
 
 typedef struct TnKeeper {
 	const TnKeeperConfig *config;
@@ -42,65 +46,16 @@ typedef struct TnKeeper {
 	bool serves;    /* this worker said that it is ready */
 	bool announced; /* the starter was told */
 	bool stopping;  /* the daemon ends; no new worker */
-	int64_t ready_at;
-	int64_t kill_at;    /* 0: not yet told to stop */
-	int64_t restart_at; /* meaningful while no worker runs */
+	uint64_t beat;  /* the worker's, as last seen */
+	int64_t beat_at;
+	int64_t burst_at; /* the second in which ends of workers are counted */
+	unsigned burst;
+	unsigned failed_starts; /* in a row */
+	int64_t kill_at;        /* 0: not yet told to stop */
+	int64_t restart_at;     /* meaningful while no worker runs */
 	unsigned delay_ms;
 	char failure[256]; /* what the worker said about its own start */
 } TnKeeper;
-
-/*
- * What outlives a worker. Keeper and worker share one descriptor table, so everything
- * that a dead worker had open is still there, and goes now: clients of the dead one see
- * end-of-file, and the views' devices close, so that their users get ENOTCONN instead of
- * hanging. A worker that takes views over needs their devices added here.
- */
-static size_t surviving_descriptors(const TnKeeper *keeper, int survivors[16])
-{
-	const int own[] = {
-		STDIN_FILENO,
-		STDOUT_FILENO,
-		STDERR_FILENO,
-		keeper->signals,
-		keeper->dirs.runtime,
-		keeper->dirs.store,
-		keeper->dirs.runtime_lock,
-		keeper->dirs.store_lock,
-		keeper->dirs.attach,
-		keeper->dirs.control,
-	};
-
-	_Static_assert(sizeof(own) <= 16 * sizeof(int), "room in the caller's array");
-	memcpy(survivors, own, sizeof(own));
-	return TN_ARRAY_LEN(own);
-}
-
-static int compare_descriptors(const void *a, const void *b)
-{
-	int left = *(const int *)a, right = *(const int *)b;
-
-	return (left > right) - (left < right);
-}
-
-static void close_all_but_survivors(TnKeeper *keeper)
-{
-	int survivors[16];
-	size_t n = surviving_descriptors(keeper, survivors);
-	unsigned next = 0;
-
-	qsort(survivors, n, sizeof(survivors[0]), compare_descriptors);
-	for (size_t i = 0; i < n; i++) {
-		unsigned fd = (unsigned)survivors[i];
-
-		if (fd > next)
-			close_range(next, fd - 1, 0);
-		next = fd + 1;
-	}
-	close_range(next, ~0U, 0);
-	keeper->link = -1;
-	keeper->env.link_socket = -1;
-	keeper->env.stop_event = -1;
-}
 
 static int open_worker_channels(TnKeeper *keeper)
 {
@@ -123,6 +78,10 @@ static int start_worker(TnKeeper *keeper)
 		return r;
 	keeper->serves = false;
 	keeper->failure[0] = '\0';
+	keeper->env.keepers[0] = keeper->signals;
+	keeper->env.keepers[1] = keeper->dirs.runtime_lock;
+	keeper->env.keepers[2] = keeper->dirs.store_lock;
+	keeper->env.keepers[3] = keeper->link;
 	/* Not fork(): the descriptor table is shared, so that what a worker opens lives on. */
 	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid < 0)
@@ -130,6 +89,8 @@ static int start_worker(TnKeeper *keeper)
 	if (pid == 0)
 		_exit(keeper->config->worker(&keeper->env));
 	keeper->worker = (pid_t)pid;
+	keeper->env.takes_over = true; /* the next one */
+	keeper->beat_at = tn_monotonic();
 	tn_log(TN_LOG_DEBUG, "worker started: pid %d", keeper->worker);
 	return 0;
 }
@@ -143,16 +104,51 @@ static void describe_end(int status, char *text, size_t size)
 		snprintf(text, size, "exit status %d", WEXITSTATUS(status));
 }
 
+/*
+ * A worker that served has a successor at once: views wait for it. Not so often that whoever
+ * can kill one could keep the machine busy with that.
+ */
+static int64_t delay_after_service(TnKeeper *keeper, int64_t now)
+{
+	if (now - keeper->burst_at > 1000 * MS) {
+		keeper->burst_at = now;
+		keeper->burst = 0;
+	}
+	return ++keeper->burst > BURST_MOST ? DELAY_FIRST_MS : 0;
+}
+
+/* No worker can take these views over: a fresh start serves new ones, at least. */
+static void give_views_up(TnKeeper *keeper)
+{
+	tn_log(TN_LOG_ERROR, "worker: cannot take over: running views are lost");
+	tn_state_forget(keeper->env.state);
+	keeper->failed_starts = 0;
+}
+
 static void schedule_restart(TnKeeper *keeper)
 {
 	int64_t now = tn_monotonic();
 
-	if (keeper->serves && now - keeper->ready_at >= HEALTHY_NS)
+	if (keeper->serves) {
 		keeper->delay_ms = 0;
+		keeper->failed_starts = 0;
+		keeper->restart_at = now + delay_after_service(keeper, now) * MS;
+		return;
+	}
+	if (++keeper->failed_starts >= STARTS_MOST)
+		give_views_up(keeper);
 	keeper->restart_at = now + keeper->delay_ms * MS;
 	keeper->delay_ms = keeper->delay_ms == 0 ? DELAY_FIRST_MS : keeper->delay_ms * 2;
 	if (keeper->delay_ms > DELAY_MAX_MS)
 		keeper->delay_ms = DELAY_MAX_MS;
+}
+
+/* What belonged to the worker that has ended, on our side; its successor closes the rest. */
+static void close_worker_channels(TnKeeper *keeper)
+{
+	tn_close(&keeper->link);
+	tn_close(&keeper->env.link_socket);
+	tn_close(&keeper->env.stop_event);
 }
 
 /* Tells the worker, and gives it a time limit; a second call changes nothing. */
@@ -177,9 +173,7 @@ static void collect_worker(TnKeeper *keeper)
 		return;
 	describe_end(status, how, sizeof(how));
 	keeper->worker = 0;
-	/* Before that the daemon just ends, and its starter still waits for the reason. */
-	if (keeper->announced)
-		close_all_but_survivors(keeper);
+	close_worker_channels(keeper);
 	if (keeper->stopping) {
 		tn_log(TN_LOG_DEBUG, "worker ended: %s", how);
 		return;
@@ -187,18 +181,16 @@ static void collect_worker(TnKeeper *keeper)
 	if (!keeper->failure[0])
 		snprintf(keeper->failure, sizeof(keeper->failure), "worker: ended early: %s", how);
 	if (keeper->announced) {
+		atomic_fetch_add(&keeper->env.state->restarts, 1);
 		schedule_restart(keeper);
-		tn_log(TN_LOG_ERROR,
-		       "worker: ended unexpectedly: %s; running views are lost, a new worker "
-		       "starts",
-		       how);
+		tn_log(TN_LOG_ERROR, "worker: ended unexpectedly: %s; a new one takes over", how);
 	}
 }
 
 static void announce(TnKeeper *keeper)
 {
 	keeper->serves = true;
-	keeper->ready_at = tn_monotonic();
+	keeper->failed_starts = 0;
 	tn_log(TN_LOG_INFO, "serving at %s, worker %d", keeper->config->paths.runtime_dir,
 	       keeper->worker);
 	if (keeper->announced)
@@ -286,22 +278,47 @@ static void serve_signals(TnKeeper *keeper)
 	collect_worker(keeper);
 }
 
+/* Is the worker's heart to be listened to? Not while it starts, or without views. */
+static bool is_watched(const TnKeeper *keeper)
+{
+	return keeper->worker && keeper->serves && !keeper->kill_at &&
+	       atomic_load(&keeper->env.state->watched);
+}
+
 /* Milliseconds until something is due by time, rounded up; -1: nothing. */
 static int next_timeout(const TnKeeper *keeper)
 {
 	int64_t at = keeper->worker ? keeper->kill_at : keeper->restart_at;
 	int64_t left;
 
+	if (is_watched(keeper))
+		return (int)(LOOK_NS / MS);
 	if (keeper->worker && !at)
 		return -1;
 	left = at - tn_monotonic();
 	return left <= 0 ? 0 : (int)((left + MS - 1) / MS);
 }
 
+/* A worker without a heartbeat is replaced: it hangs, or was stopped. */
+static void watch_worker(TnKeeper *keeper, int64_t now)
+{
+	uint64_t beat = atomic_load(&keeper->env.state->beat);
+
+	if (!is_watched(keeper) || beat != keeper->beat) {
+		keeper->beat = beat;
+		keeper->beat_at = now;
+	} else if (now - keeper->beat_at >= STOPPED_NS) {
+		tn_log(TN_LOG_ERROR, "worker: gives no sign of life: killed");
+		kill(keeper->worker, SIGKILL);
+		keeper->beat_at = now;
+	}
+}
+
 static void do_what_is_due(TnKeeper *keeper)
 {
 	int64_t now = tn_monotonic();
 
+	watch_worker(keeper, now);
 	if (keeper->worker && keeper->kill_at && now >= keeper->kill_at) {
 		tn_log(TN_LOG_WARNING, "worker: did not stop in time: killed");
 		kill(keeper->worker, SIGKILL);
@@ -314,7 +331,7 @@ static void do_what_is_due(TnKeeper *keeper)
 
 		if (r < 0) {
 			tn_log(TN_LOG_ERROR, "worker: cannot start: %s", strerror(-r));
-			close_all_but_survivors(keeper);
+			close_worker_channels(keeper);
 			schedule_restart(keeper);
 		}
 	}
@@ -405,6 +422,7 @@ static void fill_env(TnKeeper *keeper)
 	env->runtime_ino = keeper->dirs.runtime_ino;
 	env->instance_id = tn_random();
 	env->keeper_pid = getpid();
+	env->use_resend = config->use_resend;
 	env->use_peer_pidfd = config->use_peer_pidfd && env->uid == 0;
 	env->n_threads = config->n_threads;
 	env->idle_timeout = config->idle_timeout;
@@ -431,6 +449,9 @@ static int set_up(TnKeeper *keeper, char *why, size_t why_size)
 	if (keeper->signals < 0)
 		return tn_why(why, why_size, keeper->signals, "signals: %s",
 			      strerror(-keeper->signals));
+	r = tn_state_new(&keeper->env.state);
+	if (r < 0)
+		return tn_why(why, why_size, r, "state: %s", strerror(-r));
 	r = start_worker(keeper);
 	if (r < 0)
 		return tn_why(why, why_size, r, "worker: cannot start: %s", strerror(-r));
@@ -460,6 +481,7 @@ int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
 	tn_keeper_dirs_retire(&keeper.dirs);
 	tn_keeper_dirs_close(&keeper.dirs);
 	tn_close(&keeper.signals);
-	tn_close(&keeper.link);
+	close_worker_channels(&keeper);
+	tn_state_free(keeper.env.state);
 	return r;
 }

@@ -313,5 +313,6 @@ int main(int argc, char **argv)
 		config.idle_timeout = scope == TN_SCOPE_SYSTEM ? TN_UNLIMITED : USER_IDLE_TIMEOUT;
 	/* Tests hide the newer kernel's feature with it. */
 	config.use_peer_pidfd = !getenv("TMPNEST_NO_PEER_PIDFD");
+	config.use_resend = !getenv("TMPNEST_NO_RESEND");
 	return options.foreground ? run_in_foreground(&config) : run_in_background(&config);
 }

@@ -5,6 +5,7 @@
  */
 #include "nest-pins.h"
 
+#include "journal.h"
 #include "log.h"
 #include "macros.h"
 #include "ops.h"
@@ -158,6 +159,7 @@ int tn_nest_pin(TnNest *nest, uint64_t attachment_id, TnMountPoint *points, size
 		pthread_rwlock_rdlock(&nest->tree);
 		r = pin_all(nest, attachment, points, n, ret_done);
 		pthread_rwlock_unlock(&nest->tree);
+		tn_nest_save_life(nest);
 	}
 	pthread_mutex_unlock(&nest->life);
 	return r;
@@ -195,6 +197,8 @@ static bool remove_component(TnNest *nest, const TnPin *pin, size_t i)
 	uint64_t parent = 0;
 	int r;
 
+	if (tn_journal_current())
+		tn_journal_start(tn_journal_current());
 	pthread_rwlock_wrlock(&nest->tree);
 	dir = open_above(nest, pin, i);
 	r = dir < 0 ? dir : tn_remove_if_empty(nest, dir, pin->components[i], &parent);

@@ -21,6 +21,7 @@
 #include "policy.h"
 #include "quota.h"
 #include "space.h"
+#include "state.h"
 #include "stats.h"
 #include "store.h"
 
@@ -30,6 +31,7 @@
 
 typedef struct TnLiveAttachment {
 	uint64_t id;
+	int lease; /* read end of its lease, watched by the attach server; -1: none */
 	struct TnLiveAttachment *next;
 	TnPin **pins;
 	size_t n_pins;
@@ -57,6 +59,7 @@ struct TnNest {
 
 	TnKeeperLink *keeper;    /* borrowed from the registry, which outlives the nest */
 	TnServe *serve;          /* likewise */
+	TnState *state;          /* likewise; NULL: there is no successor (tests) */
 	TnFdCache *dirs, *files; /* likewise; shared by all nests */
 	TnSpace *space;          /* likewise; NULL: not on the store's disk */
 	int home;                /* nests/<id> in the daemon's store: holds the description */
@@ -118,8 +121,17 @@ typedef struct TnNestParts {
 	int home;
 	TnStore store;
 	TnPolicy *policy;
+	TnArena *arena; /* of a nest whose worker was killed: taken; NULL: a new one */
 } TnNestParts;
 int tn_nest_new(TnNest **ret, const TnNestParts *parts);
+
+/*
+ * Second step for the nest of a killed worker, when all journals have been mended and their
+ * references taken back: the node table, the account's sums, the attachments. 0 or -errno.
+ */
+int tn_nest_adopt(TnNest *nest);
+/* The last step, when the interrupted requests have been finished: serves again. 0 or -errno. */
+int tn_nest_resume(TnNest *nest);
 
 /*
  * The superblock of this generation has ended, by the kernel's word (ENODEV) or because a
@@ -158,6 +170,29 @@ static inline pthread_mutex_t *tn_nest_node_lock(TnNest *nest, uint32_t index)
 int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *ret);
 uint64_t tn_nest_reserve_some(TnNest *nest, uint64_t bytes, TnReservation *ret);
 void tn_nest_refund(TnNest *nest, uint64_t bytes, uint64_t inodes);
+
+/* The kernel has let go of every node: orphans end, the table starts anew. Work has begun. */
+void tn_nest_forget_all(TnNest *nest);
+
+/* Adds the unlinked files that are held by a descriptor: they lie in no directory. 0 or -errno. */
+struct TnUsage;
+int tn_nest_count_held(TnNest *nest, struct TnUsage *usage);
+
+/* Makes the account what a count of the store says. */
+void tn_nest_recharge(TnNest *nest);
+
+/*
+ * The nests' own work (not a request) has a journal to itself, one at a time: between these
+ * two it is the calling thread's. Taken after the life lock, before the tree lock.
+ */
+void tn_work_begin(TnNest *nest);
+void tn_work_end(TnNest *nest);
+
+/* --- nest-life.c: the attachments, as a successor finds them. Caller holds the life lock. --- */
+
+void tn_nest_save_life(TnNest *nest);
+/* Fills nest->attachments and the pins. 0 or -ENOMEM. */
+int tn_nest_load_life(TnNest *nest);
 
 /* --- nest-space.c: the disk below ------------------------------------------------------------ */
 

@@ -53,6 +53,8 @@ static void clear_locks(TnNest *nest)
 static void nest_free(TnNest *nest)
 {
 	tn_events_free(nest->events);
+	if (nest->state)
+		tn_state_remove(nest->state, nest->id);
 	tn_node_table_free(nest->table);
 	tn_arena_clear(&nest->arena);
 	clear_locks(nest);
@@ -82,6 +84,7 @@ static void take_parts(TnNest *nest, const TnNestParts *parts)
 	nest->registry = parts->registry;
 	nest->keeper = parts->config->keeper;
 	nest->serve = parts->config->serve;
+	nest->state = nest->serve ? tn_serve_state(nest->serve) : NULL;
 	nest->dirs = parts->dirs;
 	nest->files = parts->files;
 	nest->space = parts->space;
@@ -89,6 +92,28 @@ static void take_parts(TnNest *nest, const TnNestParts *parts)
 	nest->from.fd = -1;
 	nest->home = -1;
 	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1};
+}
+
+/* A new arena, which a successor will find. 0 or -errno. */
+static int make_arena(TnNest *nest, const TnNestParts *parts)
+{
+	TnArenaHeader *header;
+	int r = tn_arena_init(&nest->arena, parts->id);
+
+	if (r == 0)
+		r = tn_node_table_new(&nest->table, &nest->arena, nest->root_ino);
+	if (r < 0)
+		return r;
+	header = nest->arena.header;
+	header->descriptors.home = parts->home;
+	header->descriptors.data = parts->store.data;
+	header->descriptors.orphans = parts->store.orphans;
+	header->descriptors.mount = parts->store.mount;
+	header->descriptors.from = parts->from.fd;
+	atomic_store(&header->account.bytes_limit, parts->bytes);
+	atomic_store(&header->account.inodes_limit, parts->inodes);
+	atomic_store(&header->last_used_ns, parts->created_ns);
+	return nest->state ? tn_state_add(nest->state, nest->id, nest->arena.fd) : 0;
 }
 
 int tn_nest_new(TnNest **ret, const TnNestParts *parts)
@@ -106,24 +131,23 @@ int tn_nest_new(TnNest **ret, const TnNestParts *parts)
 			tn_events_new(parts->registry->events, parts->id, parts->uid, parts->name);
 		nest->stats = &parts->registry->stats;
 	}
-	r = tn_arena_init(&nest->arena, parts->id);
-	if (r == 0 && fstat(parts->store.data, &root) < 0)
-		r = -errno;
-	if (r == 0)
-		r = tn_node_table_new(&nest->table, &nest->arena, root.st_ino);
+	r = fstat(parts->store.data, &root) < 0 ? -errno : 0;
+	nest->root_ino = root.st_ino;
+	if (r == 0 && !parts->arena)
+		r = make_arena(nest, parts);
 	if (r < 0) {
 		nest_free(nest);
 		return r;
 	}
-	nest->root_ino = root.st_ino;
+	if (parts->arena) {
+		nest->arena = *parts->arena;
+		*parts->arena = (TnArena){.fd = -1};
+	}
 	nest->from = parts->from;
 	nest->home = parts->home;
 	nest->store = parts->store;
 	nest->policy = parts->policy;
 	nest->account = &nest->arena.header->account;
-	atomic_store(&nest->account->bytes_limit, parts->bytes);
-	atomic_store(&nest->account->inodes_limit, parts->inodes);
-	atomic_store(&nest->arena.header->last_used_ns, parts->created_ns);
 	*ret = nest;
 	return 0;
 }
@@ -190,8 +214,7 @@ static void drop_attachments(TnNest *nest)
 	nest->n_attachments = 0;
 }
 
-/* The kernel has let go of every node: orphans end, the table starts anew. */
-static void forget_everything(TnNest *nest)
+void tn_nest_forget_all(TnNest *nest)
 {
 	TnReleased released = {.nest = nest};
 
@@ -220,10 +243,14 @@ static void forget_everything(TnNest *nest)
 static void end_superblock(TnNest *nest)
 {
 	tn_serve_remove(nest->serve, nest, nest->device);
+	atomic_store(&nest->arena.header->descriptors.device, -1);
 	/* The last descriptor of the connection: what still waits in it is aborted. */
 	tn_close(&nest->device);
-	forget_everything(nest);
+	tn_work_begin(nest);
+	tn_nest_forget_all(nest);
 	drop_attachments(nest);
+	tn_work_end(nest);
+	tn_nest_save_life(nest);
 	atomic_store(&nest->arena.header->last_used_ns, tn_now());
 }
 
@@ -261,8 +288,10 @@ uint32_t tn_nest_retire(TnNest *nest, bool force)
 
 	pthread_mutex_lock(&nest->life);
 	users = force ? 0 : count_users(nest);
-	if (users == 0)
+	if (users == 0) {
 		nest->evicting = true;
+		atomic_store(&nest->arena.header->evicting, 1);
+	}
 	pthread_mutex_unlock(&nest->life);
 	return users;
 }
@@ -292,8 +321,10 @@ static int mount_view(TnNest *nest)
 	if (mount < 0)
 		return tn_steal_fd(&mount);
 	nest->arena.header->generation++;
+	atomic_store(&nest->arena.header->descriptors.device, nest->device);
 	r = tn_serve_add(nest->serve, nest, nest->device);
 	if (r < 0) {
+		atomic_store(&nest->arena.header->descriptors.device, -1);
 		tn_close(&nest->device);
 		return r;
 	}
@@ -320,14 +351,17 @@ static int attach(TnNest *nest, TnAttachment *ret)
 		return mount;
 	}
 	attachment->id = tn_random();
+	attachment->lease = -1;
 	attachment->next = nest->attachments;
 	nest->attachments = attachment;
 	nest->n_attachments++;
 	nest->attached_once = true;
+	atomic_store(&nest->arena.header->attached_once, 1);
 	nest->detached = false;
 	tn_events_add(nest->events, TN_EVENT_ATTACH);
 	if (nest->stats)
 		tn_stats_add(&nest->stats->attached);
+	tn_nest_save_life(nest);
 	atomic_store(&nest->arena.header->last_used_ns, tn_now());
 	*ret = (TnAttachment){.id = attachment->id, .mount = mount, .frozen = nest->frozen};
 	return 0;
@@ -343,6 +377,27 @@ int tn_nest_attach(TnNest *nest, TnAttachment *ret)
 	return r;
 }
 
+void tn_nest_set_lease(TnNest *nest, uint64_t attachment_id, int lease)
+{
+	pthread_mutex_lock(&nest->life);
+	for (TnLiveAttachment *at = nest->attachments; at; at = at->next) {
+		if (at->id == attachment_id)
+			at->lease = lease;
+	}
+	tn_nest_save_life(nest);
+	pthread_mutex_unlock(&nest->life);
+}
+
+void tn_nest_each_lease(TnNest *nest, TnLeaseVisit visit, void *data)
+{
+	pthread_mutex_lock(&nest->life);
+	for (TnLiveAttachment *at = nest->attachments; at; at = at->next) {
+		if (at->lease >= 0)
+			visit(nest, at->id, at->lease, data);
+	}
+	pthread_mutex_unlock(&nest->life);
+}
+
 void tn_nest_detach(TnNest *nest, uint64_t attachment_id)
 {
 	pthread_mutex_lock(&nest->life);
@@ -351,13 +406,16 @@ void tn_nest_detach(TnNest *nest, uint64_t attachment_id)
 
 		if (attachment->id == attachment_id) {
 			*at = attachment->next;
+			tn_work_begin(nest);
 			tn_nest_release_pins(nest, attachment);
+			tn_work_end(nest);
 			free(attachment);
 			nest->n_attachments--;
 			tell_detached(nest);
 			break;
 		}
 	}
+	tn_nest_save_life(nest);
 	atomic_store(&nest->arena.header->last_used_ns, tn_now());
 	pthread_mutex_unlock(&nest->life);
 }
@@ -542,23 +600,6 @@ void tn_nest_each_count(TnNest *nest, TnCountVisit visit, void *data)
 	}
 }
 
-/* Unlinked files that are held by a descriptor lie in no directory. */
-static int count_held(TnNest *nest, TnUsage *usage)
-{
-	int r = 0;
-
-	pthread_mutex_lock(&nest->table_lock);
-	for (uint32_t i = tn_node_next(nest->table, 0); i && r == 0;
-	     i = tn_node_next(nest->table, i)) {
-		const TnNode *node = tn_node_at(nest->table, i);
-
-		if ((node->flags & TN_NODE_ORPHAN) && node->held_fd >= 0)
-			r = tn_recount_held(&nest->store, node->held_fd, usage);
-	}
-	pthread_mutex_unlock(&nest->table_lock);
-	return r;
-}
-
 int tn_nest_recount(TnNest *nest, uint64_t *ret_bytes, uint64_t *ret_inodes)
 {
 	TnUsage usage = {0};
@@ -568,7 +609,7 @@ int tn_nest_recount(TnNest *nest, uint64_t *ret_bytes, uint64_t *ret_inodes)
 	pthread_rwlock_wrlock(&nest->tree);
 	r = tn_recount_store(&nest->store, &usage);
 	if (r == 0)
-		r = count_held(nest, &usage);
+		r = tn_nest_count_held(nest, &usage);
 	pthread_rwlock_unlock(&nest->tree);
 	if (r < 0)
 		return r;

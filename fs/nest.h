@@ -47,6 +47,13 @@ typedef struct TnMountPoint {
 int tn_nest_pin(TnNest *nest, uint64_t attachment_id, TnMountPoint *points, size_t n,
 		size_t *ret_done);
 
+/* The attachment's lease, which the caller goes on to watch, is known to a successor too. */
+void tn_nest_set_lease(TnNest *nest, uint64_t attachment_id, int lease);
+
+/* Calls visit for each attachment that has a lease. */
+typedef void (*TnLeaseVisit)(TnNest *nest, uint64_t attachment_id, int lease, void *data);
+void tn_nest_each_lease(TnNest *nest, TnLeaseVisit visit, void *data);
+
 /*
  * The attachment's lease ended (or its reply could not be delivered). Unknown and
  * repeated ids do nothing. The nest itself ends with its superblock, not here.

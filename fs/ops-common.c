@@ -175,7 +175,8 @@ void tn_released_collect(TnNode *node, void *data)
 	TnReleasedNode *copy = malloc(sizeof(*copy));
 
 	if (!copy) {
-		/* An orphan goes with the superblock then; a descriptor stays open until it does. */
+		/* An orphan goes with the superblock then; a descriptor stays open until it does.
+		 */
 		tn_log(TN_LOG_ERROR, "forget: node %" PRIu64 ": out of memory", node->id);
 		return;
 	}

@@ -124,7 +124,7 @@ static bool is_made(int dir, const NewEntry *new)
 	struct stat st;
 
 	return fstatat(dir, new->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       (st.st_mode & S_IFMT) == (new->mode & S_IFMT);
+	       (st.st_mode & S_IFMT) == (new->mode &S_IFMT);
 }
 
 static int make(int dir, const NewEntry *new)
@@ -239,7 +239,7 @@ static int reserve(TnRequest *request, const NewEntry *new, TnReservation *ret)
 static int create(TnRequest *request, const NewEntry *new)
 {
 	TN_RESERVATION reservation = {0};
-	TnChange change = {.bytes = (int64_t)new->bytes, .inodes = 1, .settles = true};
+	TnChange change = {.bytes = (int64_t) new->bytes, .inodes = 1, .settles = true};
 	TnNest *nest = request->nest;
 	struct fuse_entry_out entry;
 	struct stat st;

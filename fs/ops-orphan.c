@@ -207,7 +207,8 @@ int tn_hold_unnamed(TnNest *nest, uint32_t parent, const struct stat *st, int *f
 		return -ENFILE;
 	r = within ? 0 : move_unnamed(nest, index);
 	if (r < 0)
-		atomic_fetch_add(&nest->arena.header->held, 1); /* beyond the budget, until it ends */
+		atomic_fetch_add(&nest->arena.header->held,
+				 1); /* beyond the budget, until it ends */
 	return r;
 }
 

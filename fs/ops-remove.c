@@ -213,8 +213,8 @@ static int remove_entry(TnNest *nest, const Entry *entry)
 		tn_journal_begin(&notes);
 		if (move)
 			r = tn_hold_move(nest, entry->dir.fd, entry->name, entry->node);
-		else if (unlinkat(entry->dir.fd, entry->name,
-				  gone->directory ? AT_REMOVEDIR : 0) < 0)
+		else if (unlinkat(entry->dir.fd, entry->name, gone->directory ? AT_REMOVEDIR : 0) <
+			 0)
 			r = -errno;
 	}
 	if (r < 0) {
@@ -295,6 +295,41 @@ int tn_remove_if_empty(TnNest *nest, int dir, const char *name, uint64_t *ret_pa
 	*ret_parent = entry.parent ? tn_node_at(nest->table, entry.parent)->id : 0;
 	pthread_mutex_unlock(&nest->table_lock);
 	return remove_entry(nest, &entry);
+}
+
+/* Is the entry that a killed worker was removing still there? -1: that cannot be told. */
+static int is_still_there(TnNest *nest, const TnGone *gone, const char *name, int dir)
+{
+	uint32_t node = gone->node_id ? tn_node_by_id(nest->table, gone->node_id) : 0;
+	char orphan[TN_ORPHAN_NAME_MAX];
+	struct stat st;
+
+	if (dir >= 0)
+		return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == gone->ino;
+	if (!gone->in_use || !node)
+		return -1;
+	if (tn_node_at(nest->table, node)->held_fd >= 0)
+		return fstat(tn_node_at(nest->table, node)->held_fd, &st) == 0 && st.st_nlink > 0;
+	tn_orphan_name(orphan, gone->node_id);
+	return fstatat(nest->store.orphans, orphan, &st, AT_SYMLINK_NOFOLLOW) < 0;
+}
+
+void tn_remove_resume(TnNest *nest)
+{
+	TnGone gone = tn_journal_current()->notes.removed.gone;
+	const char *name = tn_journal_current()->notes.removed.name;
+	TN_FD dir = TN_FD_NONE;
+	int there;
+
+	if (tn_journal_step() == TN_STEP_NONE)
+		return;
+	if (gone.parent && tn_resolve_dir(nest, gone.parent, &dir) < 0)
+		dir = TN_FD_NONE;
+	there = is_still_there(nest, &gone, name, dir.fd);
+	if (there == 0)
+		finish_gone(nest, &gone, name, dir.fd);
+	else if (there < 0)
+		tn_nest_recharge(nest);
 }
 
 /* --- RENAME ------------------------------------------------------------------------------ */
@@ -444,7 +479,8 @@ static void settle_renamed(TnNest *nest, const Entry *from, const Entry *to)
 }
 
 /* The store has renamed: the rest, which may be done again by a successor. */
-static void finish_rename(TnNest *nest, Entry *from, Entry *to, const TnNotes *notes, unsigned flags)
+static void finish_rename(TnNest *nest, Entry *from, Entry *to, const TnNotes *notes,
+			  unsigned flags)
 {
 	const TnGone *replaced = &notes->renamed.replaced;
 	bool exchange = flags & RENAME_EXCHANGE;
@@ -452,10 +488,10 @@ static void finish_rename(TnNest *nest, Entry *from, Entry *to, const TnNotes *n
 	if (replaced->exists && !exchange)
 		finish_gone(nest, replaced, to->name, to->dir.fd);
 	pthread_mutex_lock(&nest->table_lock);
-	from->node = notes->renamed.node_id ? tn_node_by_id(nest->table, notes->renamed.node_id)
-					    : 0;
-	to->node = exchange && replaced->node_id ? tn_node_by_id(nest->table, replaced->node_id)
-						 : 0;
+	from->node =
+		notes->renamed.node_id ? tn_node_by_id(nest->table, notes->renamed.node_id) : 0;
+	to->node =
+		exchange && replaced->node_id ? tn_node_by_id(nest->table, replaced->node_id) : 0;
 	pthread_mutex_unlock(&nest->table_lock);
 	move_names(nest, from, to, exchange);
 	tn_kill_point();
@@ -484,8 +520,7 @@ static int do_rename(TnNest *nest, Entry *from, Entry *to, unsigned flags)
 		if (move)
 			r = tn_hold_move(nest, to->dir.fd, to->name, to->node);
 		tn_kill_point();
-		if (r == 0 &&
-		    renameat2(from->dir.fd, from->name, to->dir.fd, to->name, flags) < 0)
+		if (r == 0 && renameat2(from->dir.fd, from->name, to->dir.fd, to->name, flags) < 0)
 			r = -errno;
 	}
 	if (r < 0) {

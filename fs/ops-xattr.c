@@ -168,7 +168,8 @@ static int set(TnRequest *request, int fd, const void *value, size_t size, int f
 	r = check_flags(flags, exists);
 	if (r == 0 && more)
 		r = tn_nest_reserve(nest, more, 0, &reservation);
-	/* What an interrupted attempt had reserved may be taken by now: it is charged all the same. */
+	/* What an interrupted attempt had reserved may be taken by now: it is charged all the same.
+	 */
 	if (r < 0 && tn_journal_step() == TN_STEP_NONE)
 		return r;
 	begin(before);

@@ -62,6 +62,9 @@ int tn_op_removexattr(TnRequest *request);
  */
 int tn_remove_if_empty(TnNest *nest, int dir, const char *name, uint64_t *ret_parent);
 
+/* Finishes or forgets what a killed worker was removing by itself; its journal is entered. */
+void tn_remove_resume(TnNest *nest);
+
 /* --- shared (ops-common.c) --- */
 
 /* Room for the reply's payload, zeroed; sets reply_size. */

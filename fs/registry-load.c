@@ -129,6 +129,18 @@ static void empty_orphans(int home)
 		;
 }
 
+static bool is_adopted(TnRegistry *registry, const char *name)
+{
+	char expected[20];
+
+	for (const TnNest *nest = registry->list; nest; nest = nest->next) {
+		snprintf(expected, sizeof(expected), "%016" PRIx64, nest->id);
+		if (strcmp(expected, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The store's layout would be made anew where it is missing: not when it held something. */
 static bool has_data(int home)
 {
@@ -195,6 +207,8 @@ static void load_one(TnRegistry *registry, const char *name)
 {
 	const char *why = "";
 
+	if (is_adopted(registry, name))
+		return;
 	/* Nobody has used it yet. */
 	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0) {
 		tn_registry_discard_home(registry, name);

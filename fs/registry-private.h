@@ -17,12 +17,14 @@
 
 struct TnRegistry {
 	TnRegistryConfig config;
+	TnState *state; /* what a killed worker has left, and what this one will leave */
 	int nests, trash; /* directories of the store */
 	TnFdCache *dirs, *files;
 	char boot_id[TN_BOOT_ID_MAX];
 	TnEventHub *events;
 	TnStats stats;
 
+	pthread_mutex_t work_lock; /* whose journal for work is in use: see tn_work_begin() */
 	pthread_mutex_t lock; /* guards the list; taken before any nest's locks */
 	TnNest *list;         /* newest first; one reference each */
 	size_t count;
@@ -48,6 +50,8 @@ struct TnRegistry {
 
 /* Takes the reference. */
 void tn_registry_list_add(TnRegistry *registry, TnNest *nest);
+/* Gives the list's reference up. */
+void tn_registry_list_drop(TnRegistry *registry, TnNest *nest);
 /* Borrowed, or NULL. */
 TnNest *tn_registry_list_find(TnRegistry *registry, uid_t owner, const char *name);
 
@@ -82,6 +86,14 @@ void tn_registry_keep_capacity(TnRegistry *registry);
  * gone. No lock may be held.
  */
 int tn_registry_make_room(TnRegistry *registry, const TnRoom *wanted, char *why, size_t why_size);
+
+/* --- adopt.c; before any other thread runs --- */
+
+/*
+ * Takes over the nests of a killed worker and finishes what it was doing. What cannot be
+ * taken over is left to tn_registry_load(): its views are lost, its files are not.
+ */
+void tn_registry_adopt(TnRegistry *registry);
 
 /* --- janitor.c --- */
 

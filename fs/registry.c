@@ -3,6 +3,7 @@
 
 #include "log.h"
 #include "macros.h"
+#include "serve.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -44,6 +45,12 @@ static bool list_remove(TnRegistry *registry, TnNest *nest)
 	if (--registry->count == 0)
 		registry->empty_since = tn_monotonic();
 	return true;
+}
+
+void tn_registry_list_drop(TnRegistry *registry, TnNest *nest)
+{
+	if (list_remove(registry, nest))
+		tn_nest_unref(nest);
 }
 
 TnNest *tn_registry_list_find(TnRegistry *registry, uid_t owner, const char *name)
@@ -245,6 +252,7 @@ static int start(TnRegistry *registry)
 	tn_space_init(&registry->space, registry->nests, shortage, registry);
 	registry->has_space = true;
 	tn_registry_read_capacity(registry);
+	tn_registry_adopt(registry);
 	r = tn_registry_load(registry);
 	if (r == 0)
 		r = tn_wiper_start(registry->wiper);
@@ -262,9 +270,11 @@ int tn_registry_new(TnRegistry **ret, const TnRegistryConfig *config)
 	if (!registry)
 		return -ENOMEM;
 	registry->config = *config;
+	registry->state = config->serve ? tn_serve_state(config->serve) : NULL;
 	registry->nests = registry->trash = -1;
 	registry->empty_since = tn_monotonic();
 	pthread_mutex_init(&registry->lock, NULL);
+	pthread_mutex_init(&registry->work_lock, NULL);
 	pthread_mutex_init(&registry->janitor_lock, NULL);
 	pthread_mutex_init(&registry->capacity_lock, NULL);
 	pthread_cond_init(&registry->janitor_wake, NULL);
@@ -307,5 +317,6 @@ void tn_registry_free(TnRegistry *registry)
 	pthread_mutex_destroy(&registry->janitor_lock);
 	pthread_mutex_destroy(&registry->capacity_lock);
 	pthread_mutex_destroy(&registry->lock);
+	pthread_mutex_destroy(&registry->work_lock);
 	free(registry);
 }

@@ -27,6 +27,7 @@ typedef struct TnRegistryConfig {
 	int store_fd;         /* the store directory; borrowed */
 	bool many_owners;     /* a root daemon: nests of any uid, files get their ids */
 	TnKeeperLink *keeper; /* borrowed */
+	bool use_resend;      /* ask the kernel for requests that a dead worker has lost */
 	TnServe *serve;       /* the threads that answer the kernel; borrowed */
 	TnStoreKind default_store;
 	uint64_t default_bytes, default_inodes;

@@ -2,9 +2,11 @@
 #include "serve.h"
 
 #include "dispatch.h"
+#include "journal.h"
 #include "log.h"
 #include "macros.h"
 #include "nest-private.h"
+#include "sys.h"
 
 #include <errno.h>
 #include <linux/fuse.h>
@@ -15,32 +17,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/fsuid.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
-#define THREADS_MOST 8U  /* that serve */
-#define THREADS_ROOM 16U /* with those that were started because others wait */
-
-/*
- * A thread's request and reply, in memory that outlives the worker: what a successor finds
- * here tells it what was under way.
- */
-typedef struct Slot {
-	_Atomic uint32_t state; /* SLOT_... */
-	int32_t device;         /* the descriptor the request was read from */
-	uint64_t nest_id;
-	uint64_t request_size, reply_size;
-	uint8_t padding[4064];
-	uint8_t request[TN_REQUEST_SIZE];
-	uint8_t reply[TN_REPLY_SIZE];
-} Slot;
-
-enum {
-	SLOT_IDLE = 0,
-	SLOT_READ = 1,    /* the request is whole, the operation may have begun */
-	SLOT_REPLIED = 2, /* the reply is whole, it may have been sent */
-};
+#define THREADS_AT_START_MOST 8U
+#define HELD_UP_NS INT64_C(200000000) /* a request that takes longer holds its thread up */
+#define STUCK_NS INT64_C(60000000000) /* one that takes longer is not going to end */
 
 /* A device that is served. Its address never changes while it is in the epoll set. */
 typedef struct Channel {
@@ -55,7 +37,7 @@ typedef struct Channel {
 typedef struct Thread {
 	TnServe *serve;
 	pthread_t thread;
-	Slot *slot;
+	TnSlot *slot;
 	TnIdentity identity;
 	/* Odd while it reads a request or serves a FORGET; each such time has its own number. */
 	_Atomic uint64_t turn;
@@ -65,9 +47,9 @@ struct TnServe {
 	int epoll, stop;            /* stop: an eventfd that wakes every thread, once */
 	_Atomic unsigned n_threads; /* grows under the lock */
 	unsigned n_waiting;         /* threads that wait for what another one does */
-	Thread threads[THREADS_ROOM];
-	int slots_fd;
-	Slot *slots;
+	Thread threads[TN_SERVING_MOST];
+	TnState *state;
+	bool owns_state;
 
 	pthread_mutex_t lock; /* guards the channels, n_waiting */
 	pthread_cond_t left;  /* a thread has left a closing channel */
@@ -250,7 +232,7 @@ void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
 /* --- one thread ---------------------------------------------------------------------------- */
 
 /* Writes the reply to the device its request came from. */
-static void send_reply(const Channel *channel, const Slot *slot)
+static void send_reply(const Channel *channel, const TnSlot *slot)
 {
 	ssize_t n;
 
@@ -264,7 +246,7 @@ static void send_reply(const Channel *channel, const Slot *slot)
 		tn_log(TN_LOG_ERROR, "reply: %s", strerror(errno));
 }
 
-static bool is_forget(const Slot *slot, ssize_t size)
+static bool is_forget(const TnSlot *slot, ssize_t size)
 {
 	const struct fuse_in_header *in = (const void *)slot->request;
 
@@ -281,10 +263,37 @@ static void end_turn(Thread *thread)
 		atomic_store(&thread->turn, turn + 1);
 }
 
+/*
+ * The next request into the slot, so that at any instant a successor can tell whether there
+ * is one: the kernel copies the header first, and copies on whatever signal comes.
+ */
+static ssize_t read_request(const Channel *channel, TnSlot *slot)
+{
+	struct fuse_in_header *in = (void *)slot->request;
+	ssize_t n;
+
+	tn_journal_start(&slot->journal);
+	in->len = 0;
+	atomic_store(&slot->attempts, 0);
+	atomic_store(&slot->state, TN_SLOT_READING);
+	n = read(channel->device, slot->request, sizeof(slot->request));
+	if (n <= 0) {
+		int error = errno;
+
+		atomic_store(&slot->state, TN_SLOT_IDLE);
+		errno = error;
+		return n;
+	}
+	slot->request_size = (uint64_t)n;
+	atomic_store(&slot->since_ns, tn_monotonic());
+	atomic_store(&slot->state, TN_SLOT_READ);
+	return n;
+}
+
 /* Serves what the device holds. False when the superblock has ended. */
 static bool drain(Thread *thread, Channel *channel)
 {
-	Slot *slot = thread->slot;
+	TnSlot *slot = thread->slot;
 
 	slot->device = channel->device;
 	slot->nest_id = tn_nest_id(channel->nest);
@@ -292,7 +301,7 @@ static bool drain(Thread *thread, Channel *channel)
 		ssize_t n;
 
 		atomic_fetch_or(&thread->turn, 1);
-		n = read(channel->device, slot->request, sizeof(slot->request));
+		n = read_request(channel, slot);
 		if (!is_forget(slot, n))
 			end_turn(thread);
 		if (n < 0 && (errno == EINTR || errno == ENOENT))
@@ -301,14 +310,16 @@ static bool drain(Thread *thread, Channel *channel)
 			return errno != ENODEV && errno != ECONNABORTED;
 		if (n == 0)
 			return false; /* a device never says this, but a test's socket does */
-		slot->request_size = (uint64_t)n;
-		atomic_store(&slot->state, SLOT_READ);
+		tn_kill_point();
 		slot->reply_size = tn_dispatch(channel->nest, &thread->identity, slot->request,
 					       (size_t)n, slot->reply);
-		atomic_store(&slot->state, SLOT_REPLIED);
+		tn_kill_point();
+		atomic_store(&slot->state, TN_SLOT_REPLIED);
+		tn_kill_point();
 		if (slot->reply_size > 0)
 			send_reply(channel, slot);
-		atomic_store(&slot->state, SLOT_IDLE);
+		tn_kill_point();
+		atomic_store(&slot->state, TN_SLOT_IDLE);
 		end_turn(thread);
 	}
 	return true;
@@ -320,6 +331,7 @@ static void *serve_thread(void *data)
 	TnServe *serve = thread->serve;
 
 	prctl(PR_SET_NAME, "tn-serve");
+	tn_journal_enter(&thread->slot->journal);
 	/* One that another serving thread has started has that one's. */
 	setfsgid(thread->identity.gid);
 	setfsuid(thread->identity.uid);
@@ -347,21 +359,6 @@ static void *serve_thread(void *data)
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-static int make_slots(TnServe *serve)
-{
-	size_t size = THREADS_ROOM * sizeof(Slot);
-	void *base;
-
-	serve->slots_fd = memfd_create("tmpnest-slots", MFD_CLOEXEC);
-	if (serve->slots_fd < 0 || ftruncate(serve->slots_fd, (off_t)size) < 0)
-		return -errno;
-	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, serve->slots_fd, 0);
-	if (base == MAP_FAILED)
-		return -errno;
-	serve->slots = base;
-	return 0;
-}
-
 static int make_epoll(TnServe *serve)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = STOP_KEY};
@@ -379,7 +376,7 @@ static unsigned choose_threads(unsigned wanted)
 
 	if (wanted == 0)
 		wanted = processors > 2 ? (unsigned)processors : 2;
-	return wanted < THREADS_MOST ? wanted : THREADS_MOST;
+	return wanted < THREADS_AT_START_MOST ? wanted : THREADS_AT_START_MOST;
 }
 
 /* One more. The lock is held, or nobody else is there. */
@@ -388,10 +385,10 @@ static int start_thread(TnServe *serve)
 	Thread *thread = &serve->threads[serve->n_threads];
 	int r;
 
-	if (serve->n_threads == THREADS_ROOM)
+	if (serve->n_threads == TN_SERVING_MOST)
 		return -EAGAIN;
 	thread->serve = serve;
-	thread->slot = &serve->slots[serve->n_threads];
+	thread->slot = &serve->state->slots[serve->n_threads];
 	thread->identity = (TnIdentity){.uid = geteuid(), .gid = getegid()};
 	r = pthread_create(&thread->thread, NULL, serve_thread, thread);
 	if (r)
@@ -409,17 +406,19 @@ static int start_threads(TnServe *serve, unsigned wanted)
 	return r;
 }
 
-int tn_serve_new(TnServe **ret, unsigned n_threads)
+int tn_serve_new(TnServe **ret, TnState *state, unsigned n_threads)
 {
 	TnServe *serve = calloc(1, sizeof(*serve));
 	int r;
 
 	if (!serve)
 		return -ENOMEM;
-	serve->epoll = serve->stop = serve->slots_fd = -1;
+	serve->epoll = serve->stop = -1;
+	serve->state = state;
+	serve->owns_state = !state;
 	pthread_mutex_init(&serve->lock, NULL);
 	pthread_cond_init(&serve->left, NULL);
-	r = make_slots(serve);
+	r = state ? 0 : tn_state_new(&serve->state);
 	if (r == 0)
 		r = make_epoll(serve);
 	if (r == 0)
@@ -432,6 +431,33 @@ int tn_serve_new(TnServe **ret, unsigned n_threads)
 	return 0;
 }
 
+TnState *tn_serve_state(TnServe *serve)
+{
+	return serve->state;
+}
+
+bool tn_serve_look(TnServe *serve)
+{
+	int64_t now = tn_monotonic();
+	unsigned held_up = 0;
+	bool stuck = false;
+
+	pthread_mutex_lock(&serve->lock);
+	for (unsigned i = 0; i < serve->n_threads; i++) {
+		const TnSlot *slot = serve->threads[i].slot;
+		int64_t busy = atomic_load(&slot->state) == TN_SLOT_READ
+				       ? now - atomic_load(&slot->since_ns)
+				       : 0;
+
+		held_up += busy > HELD_UP_NS;
+		stuck |= busy > STUCK_NS;
+	}
+	if (held_up == serve->n_threads && start_thread(serve) < 0)
+		tn_log(TN_LOG_WARNING, "serve: all %u threads are held up", held_up);
+	pthread_mutex_unlock(&serve->lock);
+	return !stuck;
+}
+
 void tn_serve_free(TnServe *serve)
 {
 	uint64_t one = 1;
@@ -442,14 +468,13 @@ void tn_serve_free(TnServe *serve)
 		tn_log(TN_LOG_ERROR, "serve: stop: %s", strerror(errno));
 	for (unsigned i = 0; i < serve->n_threads; i++)
 		pthread_join(serve->threads[i].thread, NULL);
-	if (serve->slots)
-		munmap(serve->slots, THREADS_ROOM * sizeof(Slot));
+	if (serve->owns_state)
+		tn_state_free(serve->state);
 	for (uint32_t i = 0; i < serve->n_channels; i++)
 		free(serve->channels[i]);
 	free(serve->channels);
 	tn_close(&serve->epoll);
 	tn_close(&serve->stop);
-	tn_close(&serve->slots_fd);
 	pthread_cond_destroy(&serve->left);
 	pthread_mutex_destroy(&serve->lock);
 	free(serve);

@@ -9,10 +9,21 @@
 #pragma once
 
 #include "registry.h"
+#include "state.h"
 
-/* Starts the threads (0: one per processor, 2 to 8); more when some wait for others. 0 or -errno.
+/*
+ * Starts the threads (0: one per processor, 2 to 8; more when some wait for others or are
+ * held up). Their slots lie in `state`, which is borrowed; NULL: in one of its own. 0 or
+ * -errno.
  */
-int tn_serve_new(TnServe **ret, unsigned n_threads);
+int tn_serve_new(TnServe **ret, TnState *state, unsigned n_threads);
+TnState *tn_serve_state(TnServe *serve);
+
+/*
+ * To be called now and then: starts a further thread when all are held up. False when one
+ * has been for so long that only a new worker can help.
+ */
+bool tn_serve_look(TnServe *serve);
 /* Stops and joins them. Every nest must have been removed. Takes NULL. */
 void tn_serve_free(TnServe *serve);
 
@@ -26,8 +37,8 @@ int tn_serve_add(TnServe *serve, TnNest *nest, int device);
  * What was sent before the begin has been done when tn_serve_has_settled() says so.
  */
 typedef struct TnServeWait {
-	bool read;          /* the queue has been empty since */
-	uint64_t turns[16]; /* what each thread did then; 0: no FORGET */
+	bool read;                       /* the queue has been empty since */
+	uint64_t turns[TN_SERVING_MOST]; /* what each thread did then; 0: no FORGET */
 } TnServeWait;
 
 bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest, TnServeWait *wait);

@@ -3,6 +3,7 @@
 
 #include "attach.h"
 #include "control.h"
+#include "descriptors.h"
 #include "log.h"
 #include "macros.h"
 #include "privileges.h"
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #define SECOND_NS INT64_C(1000000000)
+#define BEAT_MS 500
 #define DEFAULT_BYTES (UINT64_C(1) << 30)
 #define DEFAULT_INODES UINT64_C(262144)
 
@@ -78,11 +80,12 @@ static int start_registry(TnWorker *worker, char *why, size_t why_size)
 		.store_fd = env->store,
 		.many_owners = env->uid == 0,
 		.keeper = env->keeper,
+		.use_resend = env->use_resend,
 		.default_store = TN_STORE_DIR,
 		.default_bytes = DEFAULT_BYTES,
 		.default_inodes = DEFAULT_INODES,
 	};
-	int r = tn_serve_new(&worker->serve, env->n_threads);
+	int r = tn_serve_new(&worker->serve, env->state, env->n_threads);
 
 	find_config_files(worker, config.config_files);
 
@@ -172,6 +175,22 @@ static int poll_milliseconds(int64_t ns)
 	return ms < 86400000 ? (int)ms : 86400000;
 }
 
+/*
+ * Tells the keeper that all is well, as long as there are views and no request hangs.
+ * Milliseconds until the next time, `otherwise` without views.
+ */
+static int beat(TnWorker *worker, int otherwise)
+{
+	TnState *state = worker->env->state;
+	int64_t empty;
+	bool watched = tn_registry_count(worker->registry, &empty) > 0;
+
+	if (tn_serve_look(worker->serve))
+		atomic_fetch_add(&state->beat, 1);
+	atomic_store(&state->watched, watched);
+	return watched && (otherwise < 0 || otherwise > BEAT_MS) ? BEAT_MS : otherwise;
+}
+
 static void wait_for_stop(TnWorker *worker)
 {
 	bool never = worker->env->idle_timeout == TN_UNLIMITED;
@@ -190,7 +209,8 @@ static void wait_for_stop(TnWorker *worker)
 			       worker->env->idle_timeout);
 			return;
 		}
-		n = poll(fds, TN_ARRAY_LEN(fds), never ? -1 : poll_milliseconds(left));
+		n = poll(fds, TN_ARRAY_LEN(fds),
+			 beat(worker, never ? -1 : poll_milliseconds(left)));
 		if (n > 0 && fds[1].revents)
 			tn_log(TN_LOG_INFO, "stopping: asked to");
 		if (n > 0)
@@ -235,6 +255,19 @@ static int run_in_thread(TnWorker *worker, char *why, size_t why_size)
 	return 0;
 }
 
+/* Before anything of its own is open. */
+static int tidy_descriptors(const TnWorkerEnv *env)
+{
+	const int own[] = {
+		STDIN_FILENO,    STDOUT_FILENO,        STDERR_FILENO,         env->store,
+		env->runtime,    env->attach_listener, env->control_listener, env->link_socket,
+		env->stop_event, env->keepers[0],      env->keepers[1],       env->keepers[2],
+		env->keepers[3],
+	};
+
+	return tn_descriptors_tidy(env->state, own, TN_ARRAY_LEN(own));
+}
+
 int tn_worker_main(TnWorkerEnv *env)
 {
 	TnWorker worker = {.env = env, .stop = {.event = -1}};
@@ -246,7 +279,11 @@ int tn_worker_main(TnWorkerEnv *env)
 	env->keeper = tn_keeper_link_new(env->link_socket);
 	if (!env->keeper)
 		return 1;
-	r = tn_privileges_drop(env->uid == 0, why, sizeof(why));
+	r = env->takes_over ? tidy_descriptors(env) : 0;
+	if (r < 0)
+		tn_why(why, sizeof(why), r, "worker: descriptors: %s", strerror(-r));
+	if (r == 0)
+		r = tn_privileges_drop(env->uid == 0, why, sizeof(why));
 	/* After the change of credentials, which would undo it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != env->keeper_pid)

@@ -7,6 +7,7 @@
 
 #include "keeper-link.h"
 #include "paths.h"
+#include "state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +36,10 @@ typedef struct TnWorkerEnv {
 	int control_listener; /* SOCK_STREAM, non-blocking */
 	int link_socket;      /* to the keeper; taken by `keeper` */
 	int stop_event;       /* readable: stop now */
+	TnState *state;       /* what a killed worker has left, and what this one will leave */
+	bool takes_over;      /* there was another worker before */
+	bool use_resend;      /* ask the kernel for requests that it had read and lost */
+	int keepers[4];       /* descriptors that only the keeper uses; they stay open */
 	TnKeeperLink *keeper; /* made by the worker itself, before any of its servers */
 } TnWorkerEnv;
 

@@ -226,11 +226,37 @@ size_t tn_registry_count(TnRegistry *registry, int64_t *ret_empty_ns)
 	return n;
 }
 
-int tn_serve_new(TnServe **ret, unsigned n_threads)
+int tn_serve_new(TnServe **ret, TnState *state, unsigned n_threads)
 {
 	return 0;
 }
 
 void tn_serve_free(TnServe *serve)
 {
+}
+
+bool tn_serve_look(TnServe *serve)
+{
+	return true;
+}
+
+/* --- leases: a successor's business, which nests of this kind have not -------------------------- */
+
+uid_t tn_nest_owner(const TnNest *nest)
+{
+	return nest->uid;
+}
+
+void tn_nest_set_lease(TnNest *nest, uint64_t attachment_id, int lease)
+{
+}
+
+void tn_nest_each_lease(TnNest *nest, TnLeaseVisit visit, void *data)
+{
+}
+
+TnNest **tn_registry_list(TnRegistry *registry, uid_t owner, size_t *ret_n)
+{
+	*ret_n = 0;
+	return NULL;
 }

@@ -113,7 +113,7 @@ static void start(Fixture *f)
 		.default_inodes = 1000,
 	};
 
-	assert_int_equal(tn_serve_new(&f->serve, 2), 0);
+	assert_int_equal(tn_serve_new(&f->serve, NULL, 2), 0);
 	config.serve = f->serve;
 	assert_int_equal(tn_registry_new(&f->registry, &config), 0);
 }

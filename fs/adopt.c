@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A worker takes over from one that was killed: the nests from their arenas, then the
+ * requests that were in work. For the kernel and its clients nothing has happened.
+ *
+ * In this order: account changes and references that were half made are made whole, for all
+ * journals; references of unanswered requests are taken back; then the node tables and sums
+ * can be built; then the requests are answered, first those that had begun to change the
+ * store, since the others may have been waiting for their locks.
+ */
+#include "registry-private.h"
+
+#include "charge.h"
+#include "dispatch.h"
+#include "journal.h"
+#include "log.h"
+#include "macros.h"
+#include "ops.h"
+#include "serve.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/fsuid.h>
+
+static TnNest *find(TnRegistry *registry, uint64_t id)
+{
+	TnNest *nest = registry->list;
+
+	while (nest && nest->id != id)
+		nest = nest->next;
+	return nest;
+}
+
+/* --- nests ----------------------------------------------------------------------------------- */
+
+static void close_descriptors(TnArenaHeader *header)
+{
+	TnArenaDescriptors *fds = &header->descriptors;
+	int device = atomic_exchange(&fds->device, -1);
+
+	tn_close(&device);
+	tn_close(&fds->home);
+	tn_close(&fds->data);
+	tn_close(&fds->orphans);
+	tn_close(&fds->mount);
+	tn_close(&fds->from);
+}
+
+static int build(TnRegistry *registry, TnArena *arena, TnDescription *description, TnNest **ret)
+{
+	const TnArenaDescriptors *fds = &arena->header->descriptors;
+	TnNestSpec spec = {
+		.name = description->name,
+		.from_fd = -1,
+		.uid = description->uid,
+		.gid = description->gid,
+		.keep = description->keep,
+		.durable = description->durable,
+		.ttl = description->ttl,
+		.idle_ttl = description->idle_ttl,
+	};
+	TnNestParts parts;
+	int r;
+
+	tn_registry_fill_parts(registry, &spec, description->name, &parts);
+	parts.id = description->id;
+	parts.ephemeral = description->ephemeral;
+	parts.created_ns = description->created_ns;
+	parts.home = fds->home;
+	parts.from = description->from;
+	parts.from.fd = fds->from;
+	parts.policy = description->policy;
+	parts.store = (TnStore){
+		.ops = tn_store_ops(description->store),
+		.data = fds->data,
+		.orphans = fds->orphans,
+		.mount = fds->mount,
+	};
+	parts.arena = arena;
+	if (!parts.store.ops)
+		return -EBADMSG;
+	r = tn_nest_new(ret, &parts);
+	if (r < 0)
+		return r;
+	description->policy = NULL;
+	description->from.path = NULL;
+	return 0;
+}
+
+/* The first step for one nest. 0 or -errno. */
+static int open_nest(TnRegistry *registry, const TnStateNest *entry)
+{
+	uint64_t id = atomic_load(&entry->id);
+	TnDescription description = {0};
+	TnArena arena;
+	TnNest *nest;
+	int r = tn_arena_open(&arena, entry->arena, id);
+
+	if (r < 0)
+		return r;
+	r = tn_describe_load(arena.header->descriptors.home, &description);
+	if (r == 0 && description.id != id)
+		r = -EBADMSG;
+	if (r == 0)
+		r = build(registry, &arena, &description, &nest);
+	tn_description_clear(&description);
+	if (r < 0) {
+		close_descriptors(arena.header);
+		tn_arena_clear(&arena);
+		return r;
+	}
+	tn_registry_list_add(registry, nest);
+	return 0;
+}
+
+/* Its views are lost; what it holds in the store is found by tn_registry_load(). */
+static void give_up(TnRegistry *registry, TnNest *nest, const char *why)
+{
+	tn_log(TN_LOG_ERROR, "nest %s: cannot be taken over: %s; its running views are lost",
+	       nest->name, why);
+	close_descriptors(nest->arena.header);
+	nest->home = nest->device = nest->from.fd = -1;
+	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1};
+	tn_registry_list_drop(registry, nest);
+}
+
+static void open_nests(TnRegistry *registry)
+{
+	TnState *state = registry->state;
+
+	for (uint32_t i = 0; i < TN_STATE_NESTS; i++) {
+		TnStateNest *entry = &state->nests[i];
+		uint64_t id = atomic_load(&entry->id);
+		int r;
+
+		if (!id)
+			continue;
+		if (atomic_fetch_add(&entry->attempts, 1) >= TN_ATTEMPTS_MOST)
+			r = -ECANCELED;
+		else
+			r = open_nest(registry, entry);
+		if (r < 0) {
+			tn_log(TN_LOG_ERROR,
+			       "nest %016" PRIx64 ": cannot be taken over: %s; its running views "
+			       "are lost",
+			       id, r == -ECANCELED ? "the worker has died of it" : strerror(-r));
+			atomic_store(&entry->id, 0);
+		}
+	}
+}
+
+static void forget_attempts(TnRegistry *registry)
+{
+	for (uint32_t i = 0; i < TN_STATE_NESTS; i++)
+		atomic_store(&registry->state->nests[i].attempts, 0);
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+/* Makes the slot's state one of READ, REPLIED, WORK and IDLE; IDLE without a nest. */
+static void settle_state(TnRegistry *registry, TnSlot *slot)
+{
+	const struct fuse_in_header *in = (const void *)slot->request;
+	uint32_t state = atomic_load(&slot->state);
+
+	if (state == TN_SLOT_READING && in->len >= sizeof(*in) && in->len <= TN_REQUEST_SIZE) {
+		slot->request_size = in->len;
+		atomic_store(&slot->state, TN_SLOT_READ);
+	} else if (state == TN_SLOT_READING || state > TN_SLOT_WORK) {
+		atomic_store(&slot->state, TN_SLOT_IDLE);
+	}
+	if (!find(registry, slot->nest_id))
+		atomic_store(&slot->state, TN_SLOT_IDLE);
+}
+
+typedef void (*OnJournal)(TnNest *nest, TnJournal *journal);
+
+static void each_journal(TnRegistry *registry, OnJournal call)
+{
+	for (uint32_t i = 0; i < TN_SLOTS; i++) {
+		TnSlot *slot = &registry->state->slots[i];
+		TnNest *nest = find(registry, slot->nest_id);
+
+		if (nest && atomic_load(&slot->state) != TN_SLOT_IDLE)
+			call(nest, &slot->journal);
+	}
+}
+
+/* References of a reply that is whole are the kernel's; all others are given anew. */
+static void take_references_back(TnRegistry *registry)
+{
+	for (uint32_t i = 0; i < TN_SLOTS; i++) {
+		TnSlot *slot = &registry->state->slots[i];
+		TnNest *nest = find(registry, slot->nest_id);
+
+		if (nest && atomic_load(&slot->state) == TN_SLOT_READ)
+			tn_journal_undo_references(nest, &slot->journal);
+	}
+}
+
+/* What a file is charged is looked up anew when the store may have been changed already. */
+static void recount_file(TnNest *nest, const TnSlot *slot)
+{
+	const struct fuse_in_header *in = (const void *)slot->request;
+	const struct fuse_write_in *write_in = (const void *)(in + 1);
+	uint32_t index;
+
+	if (in->opcode != FUSE_WRITE && in->opcode != FUSE_SETATTR && in->opcode != FUSE_FALLOCATE)
+		return;
+	index = tn_node_by_id(nest->table, in->nodeid);
+	if (index && tn_node_at(nest->table, index)->type == S_IFREG)
+		tn_charge_after_death(nest, index, in->opcode == FUSE_WRITE ? write_in->offset : 0,
+				      in->opcode == FUSE_FALLOCATE);
+}
+
+static void send_reply(TnSlot *slot)
+{
+	ssize_t n;
+
+	tn_kill_point();
+	if (slot->reply_size == 0)
+		return;
+	do {
+		n = write(slot->device, slot->reply, slot->reply_size);
+	} while (n < 0 && errno == EINTR);
+	/* ENOENT: it was sent before. The kernel waits for the answer of whatever it has handed
+	 * out, so there is no other reason. */
+	if (n < 0 && errno != ENOENT && errno != ENODEV && errno != ECONNABORTED)
+		tn_log(TN_LOG_ERROR, "reply: %s", strerror(errno));
+	tn_kill_point();
+}
+
+static size_t refuse(const TnSlot *slot, uint8_t *reply)
+{
+	const struct fuse_in_header *in = (const void *)slot->request;
+	struct fuse_out_header *out = (void *)reply;
+
+	*out = (struct fuse_out_header){.len = sizeof(*out), .error = -EIO, .unique = in->unique};
+	return in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET ||
+			       in->opcode == FUSE_INTERRUPT
+		       ? 0
+		       : sizeof(*out);
+}
+
+/* This thread has the ids that it was given for the last request. */
+static void become_daemon_again(void)
+{
+	setfsgid(getegid());
+	setfsuid(geteuid());
+}
+
+static void answer(TnNest *nest, TnSlot *slot)
+{
+	const struct fuse_in_header *in = (const void *)slot->request;
+	TnIdentity identity = {.uid = geteuid(), .gid = getegid()};
+
+	if (atomic_load(&slot->state) == TN_SLOT_READ) {
+		atomic_store(&slot->journal.again, 1);
+		if (atomic_fetch_add(&slot->attempts, 1) >= TN_ATTEMPTS_MOST) {
+			tn_log(TN_LOG_ERROR, "nest %s: request %s has killed %u workers: EIO",
+			       nest->name, tn_opcode_name(in->opcode) ?: "of unknown kind",
+			       TN_ATTEMPTS_MOST);
+			slot->reply_size = refuse(slot, slot->reply);
+		} else {
+			slot->reply_size = tn_dispatch(nest, &identity, slot->request,
+						       slot->request_size, slot->reply);
+		}
+		become_daemon_again();
+		tn_kill_point();
+		atomic_store(&slot->state, TN_SLOT_REPLIED);
+	}
+	send_reply(slot);
+	atomic_store(&slot->state, TN_SLOT_IDLE);
+}
+
+static void answer_all(TnRegistry *registry, bool begun)
+{
+	for (uint32_t i = 0; i < TN_SERVING_MOST; i++) {
+		TnSlot *slot = &registry->state->slots[i];
+		uint32_t state = atomic_load(&slot->state);
+
+		if (state == TN_SLOT_IDLE ||
+		    (begun && atomic_load(&slot->journal.step) == TN_STEP_NONE))
+			continue;
+		tn_journal_enter(&slot->journal);
+		answer(find(registry, slot->nest_id), slot);
+		tn_journal_enter(NULL);
+	}
+}
+
+static void recount_files(TnRegistry *registry)
+{
+	for (uint32_t i = 0; i < TN_SERVING_MOST; i++) {
+		TnSlot *slot = &registry->state->slots[i];
+
+		if (atomic_load(&slot->state) != TN_SLOT_READ)
+			continue;
+		tn_journal_enter(&slot->journal);
+		recount_file(find(registry, slot->nest_id), slot);
+		tn_journal_enter(NULL);
+	}
+}
+
+static void finish_work(TnRegistry *registry)
+{
+	TnSlot *slot = &registry->state->slots[TN_SHARE_WORK];
+
+	if (atomic_load(&slot->state) == TN_SLOT_WORK) {
+		tn_journal_enter(&slot->journal);
+		tn_remove_resume(find(registry, slot->nest_id));
+		tn_journal_enter(NULL);
+	}
+	atomic_store(&slot->state, TN_SLOT_IDLE);
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static void adopt_each(TnRegistry *registry)
+{
+	TnNest *next;
+
+	for (TnNest *nest = registry->list; nest; nest = next) {
+		int r = tn_nest_adopt(nest);
+
+		next = nest->next;
+		if (r < 0)
+			give_up(registry, nest, strerror(-r));
+	}
+}
+
+/*
+ * The second net: what the dead worker had read and not even noted (Linux 6.9 and later).
+ * Before anybody reads from the device: the kernel gives out anew all that is unanswered.
+ */
+static void ask_for_more(const TnNest *nest)
+{
+	struct fuse_out_header header = {
+		.len = sizeof(header),
+		.error = TN_FUSE_NOTIFY_RESEND,
+	};
+
+	if (nest->device >= 0 && write(nest->device, &header, sizeof(header)) < 0 &&
+	    errno != EINVAL && errno != ENOTCONN && errno != ENODEV)
+		tn_log(TN_LOG_DEBUG, "resend: %s", strerror(errno));
+}
+
+static void resume_each(TnRegistry *registry)
+{
+	TnNest *next;
+
+	for (TnNest *nest = registry->list; nest; nest = next) {
+		int r;
+
+		next = nest->next;
+		if (registry->config.use_resend)
+			ask_for_more(nest);
+		r = tn_nest_resume(nest);
+		if (r < 0)
+			give_up(registry, nest, strerror(-r));
+	}
+}
+
+/* An eviction that was under way goes on. */
+static void finish_evictions(TnRegistry *registry)
+{
+	TnNest *next;
+
+	for (TnNest *nest = registry->list; nest; nest = next) {
+		next = nest->next;
+		if (nest->evicting)
+			tn_registry_evict(registry, nest, true, NULL);
+	}
+}
+
+void tn_registry_adopt(TnRegistry *registry)
+{
+	if (!registry->state)
+		return;
+	open_nests(registry);
+	for (uint32_t i = 0; i < TN_SLOTS; i++)
+		settle_state(registry, &registry->state->slots[i]);
+	each_journal(registry, tn_journal_redo);
+	each_journal(registry, tn_journal_mend_references);
+	take_references_back(registry);
+	adopt_each(registry);
+	recount_files(registry);
+	answer_all(registry, true);
+	answer_all(registry, false);
+	finish_work(registry);
+	resume_each(registry);
+	finish_evictions(registry);
+	forget_attempts(registry);
+}

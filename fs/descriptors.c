@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "descriptors.h"
+
+#include "macros.h"
+#include "nest-life.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct Keep {
+	int *fds;
+	size_t n, room;
+	bool failed;
+} Keep;
+
+static void keep(int fd, void *data)
+{
+	Keep *all = data;
+
+	if (fd < 0 || all->failed)
+		return;
+	if (all->n == all->room) {
+		size_t room = all->room ? 2 * all->room : 256;
+		int *grown = reallocarray(all->fds, room, sizeof(*grown));
+
+		if (!grown) {
+			all->failed = true;
+			return;
+		}
+		all->fds = grown;
+		all->room = room;
+	}
+	all->fds[all->n++] = fd;
+}
+
+static void keep_nest(const TnStateNest *entry, Keep *all)
+{
+	const TnArenaDescriptors *fds;
+	TnArena arena;
+
+	keep(entry->arena, all);
+	if (tn_arena_open(&arena, entry->arena, atomic_load(&entry->id)) < 0)
+		return; /* it will be given up */
+	fds = &arena.header->descriptors;
+	keep(fds->home, all);
+	keep(fds->data, all);
+	keep(fds->orphans, all);
+	keep(fds->mount, all);
+	keep(fds->from, all);
+	keep(atomic_load(&fds->device), all);
+	tn_life_each_lease(&arena, keep, all);
+	for (uint32_t i = 1; i < arena.header->nodes_end; i++) {
+		if (arena.nodes[i].id)
+			keep(arena.nodes[i].held_fd, all);
+	}
+	arena.fd = -1; /* stays open */
+	tn_arena_clear(&arena);
+}
+
+static int compare(const void *a, const void *b)
+{
+	int left = *(const int *)a, right = *(const int *)b;
+
+	return (left > right) - (left < right);
+}
+
+static void close_others(Keep *all)
+{
+	unsigned next = 0;
+
+	qsort(all->fds, all->n, sizeof(all->fds[0]), compare);
+	for (size_t i = 0; i < all->n; i++) {
+		unsigned fd = (unsigned)all->fds[i];
+
+		if (fd > next)
+			close_range(next, fd - 1, 0);
+		next = fd + 1;
+	}
+	close_range(next, ~0U, 0);
+}
+
+int tn_descriptors_tidy(const TnState *state, const int own[], size_t n)
+{
+	Keep all = {0};
+
+	for (size_t i = 0; i < n; i++)
+		keep(own[i], &all);
+	keep(state->fd, &all);
+	for (uint32_t i = 0; i < TN_STATE_NESTS; i++) {
+		if (atomic_load(&state->nests[i].id))
+			keep_nest(&state->nests[i], &all);
+	}
+	if (!all.failed)
+		close_others(&all);
+	free(all.fds);
+	return all.failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "state.h"
+
+#include "macros.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define MAGIC 0x6574617473746e74ULL
+/* A binary takes over what one of the same version has left. */
+#define VERSION ((uint32_t)(sizeof(TnState) ^ sizeof(TnArenaHeader) << 8 ^ 1))
+
+static int map(TnState **ret, int fd)
+{
+	void *base = mmap(NULL, sizeof(TnState), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	*ret = base;
+	return 0;
+}
+
+int tn_state_new(TnState **ret)
+{
+	TN_AUTOFD fd = memfd_create("tmpnest-state", MFD_CLOEXEC);
+	TnState *state;
+	int r;
+
+	if (fd < 0 || ftruncate(fd, (off_t)sizeof(TnState)) < 0)
+		return -errno;
+	r = map(&state, fd);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < TN_SLOTS; i++)
+		state->slots[i].journal.share = i;
+	state->fd = tn_steal_fd(&fd);
+	state->version = VERSION;
+	state->magic = MAGIC;
+	*ret = state;
+	return 0;
+}
+
+int tn_state_open(TnState **ret, int fd)
+{
+	TnState *state;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size != (off_t)sizeof(TnState))
+		return -EBADMSG;
+	r = map(&state, fd);
+	if (r < 0)
+		return r;
+	if (state->magic != MAGIC || state->version != VERSION) {
+		munmap(state, sizeof(TnState));
+		return -EBADMSG;
+	}
+	state->fd = fd;
+	*ret = state;
+	return 0;
+}
+
+void tn_state_free(TnState *state)
+{
+	int fd;
+
+	if (!state)
+		return;
+	fd = state->fd;
+	munmap(state, sizeof(TnState));
+	close(fd);
+}
+
+void tn_state_forget(TnState *state)
+{
+	for (uint32_t i = 0; i < TN_STATE_NESTS; i++)
+		atomic_store(&state->nests[i].id, 0);
+	for (uint32_t i = 0; i < TN_SLOTS; i++)
+		atomic_store(&state->slots[i].state, TN_SLOT_IDLE);
+}
+
+int tn_state_add(TnState *state, uint64_t nest_id, int arena)
+{
+	for (uint32_t i = 0; i < TN_STATE_NESTS; i++) {
+		TnStateNest *nest = &state->nests[i];
+
+		if (atomic_load(&nest->id))
+			continue;
+		nest->arena = arena;
+		atomic_store(&nest->attempts, 0);
+		atomic_store(&nest->id, nest_id);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void tn_state_remove(TnState *state, uint64_t nest_id)
+{
+	for (uint32_t i = 0; i < TN_STATE_NESTS; i++) {
+		if (atomic_load(&state->nests[i].id) == nest_id)
+			atomic_store(&state->nests[i].id, 0);
+	}
+}
