@@ -251,7 +251,7 @@ static void become_daemon_again(void)
 	setfsuid(geteuid());
 }
 
-static void answer(TnNest *nest, TnSlot *slot)
+static void answer(TnState *state, TnNest *nest, TnSlot *slot)
 {
 	const struct fuse_in_header *in = (const void *)slot->request;
 	TnIdentity identity = {.uid = geteuid(), .gid = getegid()};
@@ -271,6 +271,7 @@ static void answer(TnNest *nest, TnSlot *slot)
 		tn_kill_point();
 		atomic_store(&slot->state, TN_SLOT_REPLIED);
 	}
+	atomic_fetch_add(&state->progress, 1);
 	send_reply(slot);
 	atomic_store(&slot->state, TN_SLOT_IDLE);
 }
@@ -285,7 +286,7 @@ static void answer_all(TnRegistry *registry, bool begun)
 		    (begun && atomic_load(&slot->journal.step) == TN_STEP_NONE))
 			continue;
 		tn_journal_enter(&slot->journal);
-		answer(find(registry, slot->nest_id), slot);
+		answer(registry->state, find(registry, slot->nest_id), slot);
 		tn_journal_enter(NULL);
 	}
 }
@@ -385,11 +386,13 @@ void tn_registry_adopt(TnRegistry *registry)
 	each_journal(registry, tn_journal_mend_references);
 	take_references_back(registry);
 	adopt_each(registry);
+	/* What comes now is counted by request: once answered, its client goes on. */
+	forget_attempts(registry);
 	recount_files(registry);
 	answer_all(registry, true);
 	answer_all(registry, false);
 	finish_work(registry);
 	resume_each(registry);
 	finish_evictions(registry);
-	forget_attempts(registry);
+	atomic_fetch_add(&registry->state->progress, 1);
 }

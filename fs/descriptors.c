@@ -80,13 +80,27 @@ static void close_others(Keep *all)
 	close_range(next, ~0U, 0);
 }
 
-int tn_descriptors_tidy(const TnState *state, const int own[], size_t n)
+static void keep_own(const TnWorkerEnv *env, Keep *all)
 {
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		keep(fd, all);
+	for (size_t i = 0; i < TN_ARRAY_LEN(env->keepers); i++)
+		keep(env->keepers[i], all);
+	keep(env->store, all);
+	keep(env->runtime, all);
+	keep(env->attach_listener, all);
+	keep(env->control_listener, all);
+	keep(env->link_socket, all);
+	keep(env->stop_event, all);
+	keep(env->state->fd, all);
+}
+
+int tn_descriptors_tidy(const TnWorkerEnv *env)
+{
+	const TnState *state = env->state;
 	Keep all = {0};
 
-	for (size_t i = 0; i < n; i++)
-		keep(own[i], &all);
-	keep(state->fd, &all);
+	keep_own(env, &all);
 	for (uint32_t i = 0; i < TN_STATE_NESTS; i++) {
 		if (atomic_load(&state->nests[i].id))
 			keep_nest(&state->nests[i], &all);

@@ -6,12 +6,11 @@
  */
 #pragma once
 
-#include "state.h"
-
-#include <stddef.h>
+#include "worker.h"
 
 /*
- * Closes all descriptors but the n of `own` and those that the state, its arenas and their
- * records name. Before any thread runs. 0 or -ENOMEM (nothing is closed then).
+ * Closes all descriptors but those in env and those that the state, its arenas and their
+ * records name. The first thing a worker does, before it has any thread or descriptor of
+ * its own. 0 or -ENOMEM (nothing is closed then).
  */
-int tn_descriptors_tidy(const TnState *state, const int own[], size_t n);
+int tn_descriptors_tidy(const TnWorkerEnv *env);

@@ -51,6 +51,7 @@ typedef struct TnKeeper {
 	int64_t burst_at; /* the second in which ends of workers are counted */
 	unsigned burst;
 	unsigned failed_starts; /* in a row */
+	uint64_t progress;      /* of the state, when this worker was started */
 	int64_t kill_at;        /* 0: not yet told to stop */
 	int64_t restart_at;     /* meaningful while no worker runs */
 	unsigned delay_ms;
@@ -77,6 +78,7 @@ static int start_worker(TnKeeper *keeper)
 	if (r < 0)
 		return r;
 	keeper->serves = false;
+	keeper->progress = atomic_load(&keeper->env.state->progress);
 	keeper->failure[0] = '\0';
 	keeper->env.keepers[0] = keeper->signals;
 	keeper->env.keepers[1] = keeper->dirs.runtime_lock;
@@ -129,7 +131,8 @@ static void schedule_restart(TnKeeper *keeper)
 {
 	int64_t now = tn_monotonic();
 
-	if (keeper->serves) {
+	/* One that got something done serves, whether or not it came to saying so. */
+	if (keeper->serves || atomic_load(&keeper->env.state->progress) != keeper->progress) {
 		keeper->delay_ms = 0;
 		keeper->failed_starts = 0;
 		keeper->restart_at = now + delay_after_service(keeper, now) * MS;

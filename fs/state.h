@@ -52,7 +52,7 @@ typedef struct TnState {
 	_Atomic uint64_t beat;     /* moves as long as the worker is well */
 	_Atomic uint32_t watched;  /* it should move */
 	_Atomic uint64_t restarts; /* of the worker, since the keeper began */
-	_Atomic int64_t kill_in;   /* tests: kill points that are left; 0: none (journal.h) */
+	_Atomic uint64_t progress; /* moves when a worker that takes over gets something done */
 	int32_t fd;
 	_Alignas(64) uint8_t recents[TN_STATE_RECENTS];
 	TnStateNest nests[TN_STATE_NESTS];

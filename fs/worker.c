@@ -255,19 +255,6 @@ static int run_in_thread(TnWorker *worker, char *why, size_t why_size)
 	return 0;
 }
 
-/* Before anything of its own is open. */
-static int tidy_descriptors(const TnWorkerEnv *env)
-{
-	const int own[] = {
-		STDIN_FILENO,    STDOUT_FILENO,        STDERR_FILENO,         env->store,
-		env->runtime,    env->attach_listener, env->control_listener, env->link_socket,
-		env->stop_event, env->keepers[0],      env->keepers[1],       env->keepers[2],
-		env->keepers[3],
-	};
-
-	return tn_descriptors_tidy(env->state, own, TN_ARRAY_LEN(own));
-}
-
 int tn_worker_main(TnWorkerEnv *env)
 {
 	TnWorker worker = {.env = env, .stop = {.event = -1}};
@@ -279,7 +266,7 @@ int tn_worker_main(TnWorkerEnv *env)
 	env->keeper = tn_keeper_link_new(env->link_socket);
 	if (!env->keeper)
 		return 1;
-	r = env->takes_over ? tidy_descriptors(env) : 0;
+	r = env->takes_over ? tn_descriptors_tidy(env) : 0;
 	if (r < 0)
 		tn_why(why, sizeof(why), r, "worker: descriptors: %s", strerror(-r));
 	if (r == 0)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The worker dies at the n-th point it passes, as the file in TMPNEST_KILL_FILE says: see
+ * kill-file.h. Linked into a tmpnestd of the tests only.
+ */
+#include "journal.h"
+
+#include "kill-file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static KillFile *map_file(void)
+{
+	const char *path = getenv("TMPNEST_KILL_FILE");
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	void *base;
+
+	if (fd < 0)
+		return NULL;
+	base = mmap(NULL, sizeof(KillFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return base == MAP_FAILED ? NULL : base;
+}
+
+void tn_kill_point(void)
+{
+	static KillFile *_Atomic file;
+	KillFile *kill_file = file;
+
+	if (!kill_file)
+		file = kill_file = map_file();
+	if (!kill_file)
+		return;
+	atomic_fetch_add(&kill_file->passed, 1);
+	if (atomic_load(&kill_file->first) > 0) {
+		if (atomic_fetch_sub(&kill_file->first, 1) != 1)
+			return;
+	} else if (atomic_load(&kill_file->second) > 0 && atomic_load(&kill_file->killed) > 0) {
+		if (atomic_fetch_sub(&kill_file->second, 1) != 1)
+			return;
+	} else {
+		return;
+	}
+	atomic_fetch_add(&kill_file->killed, 1);
+	kill(getpid(), SIGKILL);
+	for (;;)
+		pause();
+}
