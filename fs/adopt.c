@@ -151,10 +151,20 @@ static void open_nests(TnRegistry *registry)
 	}
 }
 
-static void forget_attempts(TnRegistry *registry)
+static void forget_attempts(TnState *state)
 {
 	for (uint32_t i = 0; i < TN_STATE_NESTS; i++)
-		atomic_store(&registry->state->nests[i].attempts, 0);
+		atomic_store(&state->nests[i].attempts, 0);
+}
+
+/* Who was killed by somebody else has not died of what it was doing. */
+static void forgive(TnState *state)
+{
+	if (atomic_load(&state->fault))
+		return;
+	forget_attempts(state);
+	for (uint32_t i = 0; i < TN_SLOTS; i++)
+		atomic_store(&state->slots[i].attempts, 0);
 }
 
 /* --- requests -------------------------------------------------------------------------------- */
@@ -379,6 +389,7 @@ void tn_registry_adopt(TnRegistry *registry)
 {
 	if (!registry->state)
 		return;
+	forgive(registry->state);
 	open_nests(registry);
 	for (uint32_t i = 0; i < TN_SLOTS; i++)
 		settle_state(registry, &registry->state->slots[i]);
@@ -387,7 +398,7 @@ void tn_registry_adopt(TnRegistry *registry)
 	take_references_back(registry);
 	adopt_each(registry);
 	/* What comes now is counted by request: once answered, its client goes on. */
-	forget_attempts(registry);
+	forget_attempts(registry->state);
 	recount_files(registry);
 	answer_all(registry, true);
 	answer_all(registry, false);

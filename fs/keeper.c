@@ -48,6 +48,7 @@ typedef struct TnKeeper {
 	bool stopping;  /* the daemon ends; no new worker */
 	uint64_t beat;  /* the worker's, as last seen */
 	int64_t beat_at;
+	bool hung;        /* it was killed because it gave none */
 	int64_t burst_at; /* the second in which ends of workers are counted */
 	unsigned burst;
 	unsigned failed_starts; /* in a row */
@@ -131,8 +132,10 @@ static void schedule_restart(TnKeeper *keeper)
 {
 	int64_t now = tn_monotonic();
 
-	/* One that got something done serves, whether or not it came to saying so. */
-	if (keeper->serves || atomic_load(&keeper->env.state->progress) != keeper->progress) {
+	/* Somebody else's kill is no failure, and one that got something done serves, whether or
+	 * not it came to saying so. */
+	if (!atomic_load(&keeper->env.state->fault) || keeper->serves ||
+	    atomic_load(&keeper->env.state->progress) != keeper->progress) {
 		keeper->delay_ms = 0;
 		keeper->failed_starts = 0;
 		keeper->restart_at = now + delay_after_service(keeper, now) * MS;
@@ -176,6 +179,9 @@ static void collect_worker(TnKeeper *keeper)
 		return;
 	describe_end(status, how, sizeof(how));
 	keeper->worker = 0;
+	atomic_store(&keeper->env.state->fault,
+		     keeper->hung || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL);
+	keeper->hung = false;
 	close_worker_channels(keeper);
 	if (keeper->stopping) {
 		tn_log(TN_LOG_DEBUG, "worker ended: %s", how);
@@ -312,6 +318,7 @@ static void watch_worker(TnKeeper *keeper, int64_t now)
 		keeper->beat_at = now;
 	} else if (now - keeper->beat_at >= STOPPED_NS) {
 		tn_log(TN_LOG_ERROR, "worker: gives no sign of life: killed");
+		keeper->hung = true;
 		kill(keeper->worker, SIGKILL);
 		keeper->beat_at = now;
 	}

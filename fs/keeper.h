@@ -18,7 +18,7 @@ typedef struct TnKeeperConfig {
 	unsigned n_threads;
 	uint64_t idle_timeout; /* seconds; TN_UNLIMITED: never */
 	bool use_peer_pidfd;
-	bool use_resend; /* FUSE_NOTIFY_RESEND, where the kernel has it */
+	bool use_resend;  /* FUSE_NOTIFY_RESEND, where the kernel has it */
 	bool log_to_file; /* stderr and stdout go to RUNTIME/tmpnestd.log */
 
 	int (*worker)(TnWorkerEnv *env); /* a worker's whole life; returns its exit status */
