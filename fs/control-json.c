@@ -2,6 +2,7 @@
 #include "control-private.h"
 
 #include <string.h>
+#include <sys/sysmacros.h>
 
 static const char *const states[] = {
 	[TN_NEST_ACTIVE] = "active",     [TN_NEST_IDLE] = "idle",
@@ -90,6 +91,13 @@ JsonObject *tn_control_nest_json(const TnNestInfo *info)
 	tn_control_set_count(nest, "quota_hits_total", info->quota_hits_total);
 	tn_control_set_count(nest, "store_full_total", info->store_full_total);
 	tn_control_set_count(nest, "requests_total", info->requests_total);
+	if (info->view_dev != 0) {
+		char device[32];
+
+		g_snprintf(device, sizeof(device), "%u:%u", major(info->view_dev),
+			   minor(info->view_dev));
+		json_object_set_string_member(nest, "device", device);
+	}
 	tn_control_set_count(nest, "busy_ns", info->busy_ns);
 	tn_control_set_count(nest, "nodes_cached", info->nodes_cached);
 	tn_control_set_time(nest, "created", info->created_ns);

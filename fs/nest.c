@@ -15,9 +15,12 @@
 #include "sys.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 /* --- birth and death ----------------------------------------------------------------------- */
@@ -331,6 +334,15 @@ static int mount_view(TnNest *nest)
 	return tn_steal_fd(&mount);
 }
 
+/* Which device the view is, for who looks for its users. Not synced: that would ask ourselves. */
+static void note_device(TnNest *nest, int mount)
+{
+	struct statx stx;
+
+	if (statx(mount, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &stx) == 0)
+		atomic_store(&nest->view_dev, makedev(stx.stx_dev_major, stx.stx_dev_minor));
+}
+
 static int attach(TnNest *nest, TnAttachment *ret)
 {
 	TnLiveAttachment *attachment;
@@ -350,6 +362,7 @@ static int attach(TnNest *nest, TnAttachment *ret)
 		free(attachment);
 		return mount;
 	}
+	note_device(nest, mount);
 	attachment->id = tn_random();
 	attachment->lease = -1;
 	attachment->next = nest->attachments;
@@ -557,6 +570,7 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 	ret->store_full_total = atomic_load(&nest->store_full);
 	ret->requests_total = count_requests(header);
 	ret->last_used_ns = atomic_load(&header->last_used_ns);
+	ret->view_dev = (dev_t)atomic_load(&nest->view_dev);
 	ret->busy_ns = atomic_load(&nest->busy_ns);
 	pthread_mutex_lock(&nest->table_lock);
 	ret->nodes_cached = tn_node_count(nest->table);

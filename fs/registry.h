@@ -76,6 +76,7 @@ typedef struct TnNestInfo {
 	const char *from; /* directory it is named after, or NULL; valid as long as the nest */
 	uint64_t denied_total, quota_hits_total, requests_total;
 	uint64_t store_full_total;        /* refused for want of room on the store's disk */
+	dev_t view_dev;                   /* of its mounts; 0: unknown */
 	uint64_t busy_ns;                 /* time that requests took since the worker started */
 	uint64_t nodes_cached;            /* inodes that the kernel holds a reference on */
 	int64_t created_ns, last_used_ns; /* CLOCK_REALTIME */

@@ -31,6 +31,7 @@ static const TnVerb verbs[] = {
 	{"metrics", "", "print figures in the Prometheus text format", tn_verb_metrics},
 	{"serve", "", "serve figures to Prometheus and a web page", NULL},
 	{"bridge", "", "speak the control protocol on stdin and stdout", tn_verb_bridge},
+	{"lsof", "NAME", "show which processes hold files of a nest", tn_verb_lsof},
 	{"df", "[NAME...]", "show how full nests are", tn_verb_df},
 	{"evict", "NAME...", "end nests and wipe what is in them", tn_verb_evict},
 	{"freeze", "NAME", "refuse every change in a nest (EROFS)", tn_verb_freeze},

@@ -182,6 +182,35 @@ open(b"/tmp/\xff\x1b[2J<script>document.title=1<", "w").write("y")'
 	tmpnest evict web
 }
 
+case_lsof_names_processes_and_what_they_hold() {
+	tmpnest create other
+	background holder tmpnest run --nest held -- "$TT_PYTHON" -c '
+import mmap, os, socket, time
+os.makedirs("/tmp/dir"); os.chdir("/tmp/dir")
+f = open("/tmp/open", "w+b"); f.write(b"x" * 4096); f.flush()
+m = mmap.mmap(f.fileno(), 4096)
+g = open("/tmp/gone", "w"); os.unlink("/tmp/gone")
+s = socket.socket(socket.AF_UNIX); s.bind("/tmp/sock"); s.listen()
+print("ready", flush=True)
+time.sleep(60)'
+	wait_for_line holder ready
+	runs 0 tmpnest lsof held --json
+	equal 'paths' "$(json 'sorted(set(e["path"] for e in d))' <<<"$out")" \
+		'["/tmp/dir", "/tmp/gone (deleted)", "/tmp/open", "/tmp/sock"]'
+	equal 'how the directory is held' "$(json '[e["descriptor"] for e in d if e["path"] == "/tmp/dir"]' <<<"$out")" '["cwd"]'
+	equal 'how the file is held' "$(json '"mem" in [e["descriptor"] for e in d if e["path"] == "/tmp/open"]' <<<"$out")" true
+	runs 0 tmpnest lsof held
+	contains 'the process' "$out" python3
+	runs 0 tmpnest lsof other
+	contains 'nobody' "$out" 'no process'
+	runs 3 tmpnest lsof missing
+	end_background
+	eventually 5 nest_has held state idle
+	runs 0 tmpnest lsof held --json
+	equal 'nobody' "$(json 'd' <<<"$out")" '[]'
+	tmpnest evict held other
+}
+
 screen() { tmux -L "$socket" capture-pane -p; }
 screen_shows() { screen | grep -qF -- "$1"; }
 screen_lacks() { ! screen_shows "$1"; }
