@@ -3,7 +3,7 @@
 # What operators watch: events, metrics, the bridge, the web page, top.
 . "$(dirname "$0")/../lib.sh"
 
-only root the_page_shows_hostile_names_as_text # a browser once is enough
+only root units_are_well_formed the_page_shows_hostile_names_as_text # a browser once is enough
 
 case_events_tell_what_was_refused_and_to_whom() {
 	runs 0 tmpnest run --nest ev --quota 1M --read-only ro -- sh -c '
@@ -266,6 +266,52 @@ open("/tmp/evil\033[2Jname", "w").write("x" * 5000000)'
 	eventually 5 screen_shows 'ended with 0'
 	runs 2 tmpnest top
 	tmpnest evict quiet
+}
+
+case_alert_rules_do_what_they_say() {
+	need promtool prometheus
+	cp "$TT_TESTS"/../data/monitoring/*.yml .
+	runs 0 promtool check rules tmpnest.rules.yml
+	runs 0 promtool test rules tmpnest.rules.test.yml
+	# every figure that a rule or the dashboard asks for is one that metrics has
+	tmpnest create named
+	tmpnest run --nest named -- true
+	tmpnest metrics >metrics
+	local name
+	for name in $(grep -ohE 'tmpnest_[a-z_]+' tmpnest.rules.yml "$TT_TESTS/../data/monitoring/tmpnest.dashboard.json" | sort -u); do
+		grep -q "^$name[{ ]" metrics || fail "no metric $name"
+	done
+	eventually 5 nest_has named state idle
+	tmpnest evict named
+}
+
+complete_bash() { # WORD...
+	bash -c '. "$1"; shift; COMP_WORDS=(tmpnest "$@"); COMP_CWORD=$#; _tmpnest; printf "%s " "${COMPREPLY[@]}"' \
+		bash "$TT_TESTS/../data/completion/tmpnest.bash" "$@"
+}
+
+case_bash_completes_verbs_options_and_live_nests() {
+	tmpnest create alpha
+	tmpnest create beta
+	equal 'verbs' "$(complete_bash exp)" 'export '
+	equal 'nests' "$(complete_bash show '')" 'alpha beta '
+	equal 'one' "$(complete_bash evict al)" 'alpha '
+	equal 'for cp' "$(complete_bash cp b)" 'beta: '
+	equal 'options' "$(complete_bash show --ver)" '--verify '
+	tmpnest evict alpha
+	equal 'nests now' "$(complete_bash show '')" 'beta '
+	tmpnest evict beta
+}
+
+case_units_are_well_formed() {
+	need systemd-analyze systemd
+	local unit
+	mkdir units
+	for unit in tmpnest tmpnest-serve; do
+		sed "s|@LIBEXEC@/tmpnestd|/bin/true|; s|@BIN@/tmpnest|/bin/true|" "$TT_TESTS/../data/systemd/$unit.service.in" >"units/$unit.service"
+	done
+	runs 0 systemd-analyze verify --man=no units/tmpnest.service units/tmpnest-serve.service
+	equal 'complaints' "$(grep -F "$PWD/units" <<<"$err" || true)" ''
 }
 
 main "$@"
