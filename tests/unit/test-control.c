@@ -636,6 +636,79 @@ static void test_evict_takes_a_hundred_names(void **state)
 	expect_error(f, text->str, ERROR("InvalidArgument"));
 }
 
+/* --- the life cycle --- */
+
+static void test_evicted_ones_are_listed_until_wiped(void **state)
+{
+	Fixture *f = *state;
+	JsonObject *reply, *last;
+	JsonArray *nests;
+
+	fake_nests_add(geteuid(), "here");
+	fake_nests_going();
+	reply = call(f, METHOD("ListNests") "}");
+	nests = json_object_get_array_member(reply, "nests");
+	assert_int_equal(json_array_get_length(nests), 2);
+	last = json_array_get_object_element(nests, 1);
+	assert_string_equal(json_object_get_string_member(last, "name"), "going");
+	assert_string_equal(json_object_get_string_member(last, "state"), "evicting");
+	json_object_unref(reply);
+	/* Nobody reaches it by its name. */
+	expect_error(f, METHOD("GetNest") ",\"parameters\":{\"name\":\"going\"}}",
+		     ERROR("NoSuchNest"));
+}
+
+static void test_freeze(void **state)
+{
+	Fixture *f = *state;
+	uint64_t id = fake_nests_add(geteuid(), "cold");
+	TnNestInfo info;
+
+	json_object_unref(call(
+		f, METHOD("SetFrozen") ",\"parameters\":{\"name\":\"cold\",\"frozen\":true}}"));
+	fake_nests_get(id, &info);
+	assert_int_equal(info.state, TN_NEST_FROZEN);
+	expect_error(f, METHOD("SetFrozen") ",\"parameters\":{\"name\":\"none\",\"frozen\":true}}",
+		     ERROR("NoSuchNest"));
+}
+
+static void test_collect_garbage(void **state)
+{
+	Fixture *f = *state;
+	JsonObject *reply, *item;
+	JsonArray *evicted;
+	TnNestInfo info;
+	uint64_t id;
+
+	fake_nests_add(geteuid(), "stays");
+	id = fake_nests_add(geteuid(), "over");
+	fake_nests_get(id, &info);
+	info.ttl = 0; /* the fake's mark of what is to go */
+	fake_nests_set(id, &info);
+	for (int dry = 1; dry >= 0; dry--) {
+		reply = call(f, dry ? METHOD("CollectGarbage") ",\"parameters\":{\"dry_run\":true}}"
+				    : METHOD("CollectGarbage") "}");
+		evicted = json_object_get_array_member(reply, "evicted");
+		assert_int_equal(json_array_get_length(evicted), 1);
+		item = json_array_get_object_element(evicted, 0);
+		assert_string_equal(json_object_get_string_member(item, "name"), "over");
+		assert_string_equal(json_object_get_string_member(item, "reason"), "made to go");
+		/* A name of any bytes is text in an answer. */
+		assert_int_equal(
+			json_array_get_length(json_object_get_array_member(reply, "damaged")), 1);
+		assert_true(json_object_get_boolean_member(reply, "complete"));
+		assert_int_equal(json_object_get_int_member(
+					 json_object_get_object_member(reply, "store"), "stuck"),
+				 3);
+		json_object_unref(reply);
+	}
+	reply = call(f, METHOD("CollectGarbage") "}");
+	assert_int_equal(json_array_get_length(json_object_get_array_member(reply, "evicted")), 0);
+	json_object_unref(reply);
+	expect_error(f, METHOD("CollectGarbage") ",\"parameters\":{\"unused_for\":-1}}",
+		     ERROR("InvalidArgument"));
+}
+
 /* --- the daemon --- */
 
 static void test_status(void **state)
@@ -936,6 +1009,9 @@ int main(void)
 		TEST(test_limits),
 		TEST(test_evict_gives_one_result_each),
 		TEST(test_evict_takes_a_hundred_names),
+		TEST(test_evicted_ones_are_listed_until_wiped),
+		TEST(test_freeze),
+		TEST(test_collect_garbage),
 		TEST(test_status),
 		TEST(test_stop),
 		TEST(test_stop_is_refused_while_in_use),
