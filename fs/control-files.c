@@ -82,7 +82,8 @@ void tn_control_fail_path(TnVarlinkCall *call, const char *path, int r)
 		{-ELOOP, "NoSuchFile", "a symbolic link, which is not followed",
 		 "name what it leads to"},
 		{-EISDIR, "IsDirectory", "a directory", "tmpnest files lists it"},
-		{-EINVAL, "InvalidArgument", "no regular file below /tmp or /var/tmp",
+		{-EINVAL, "InvalidArgument",
+		 "neither a file nor a directory below /tmp or /var/tmp",
 		 "give a path as the sandbox sees it, without .."},
 		{-ENAMETOOLONG, "InvalidArgument", "a name in it is longer than 255 bytes", ""},
 	};
