@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 long a_directory_of_a_million_entries
-limit a_directory_of_a_million_entries 600
+limit a_directory_of_a_million_entries 1800
 
 # A nest with one of everything, and names that are hostile to a terminal.
 make_zoo() { # NAME
