@@ -2,10 +2,11 @@
 #include "ledger-file.h"
 
 #include "macros.h"
+#include "stub-holder.h"
+#include "stub-index.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -13,43 +14,6 @@
 #include <time.h>
 
 #define LOCK_PATIENCE_MS 20000
-
-static int home_directory(char ret[PATH_MAX])
-{
-	const char *home = getenv("HOME");
-
-	if (!home || home[0] != '/') {
-		struct passwd *entry = getpwuid(geteuid());
-
-		home = entry ? entry->pw_dir : NULL;
-	}
-	if (!home || home[0] != '/')
-		return -ENOENT;
-	return snprintf(ret, PATH_MAX, "%s", home) < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-int tn_ledger_file_path(const char *explicit_path, char ret[PATH_MAX])
-{
-	const char *path = explicit_path ? explicit_path : getenv("TMPNEST_STUBS_LEDGER");
-	const char *state = getenv("XDG_STATE_HOME");
-	char home[PATH_MAX];
-	int length, result;
-
-	if (path && *path) {
-		if (path[0] != '/')
-			return -EINVAL;
-		return snprintf(ret, PATH_MAX, "%s", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
-	}
-	if (state && state[0] == '/') {
-		length = snprintf(ret, PATH_MAX, "%s/tmpnest/stubs/ledger.json", state);
-	} else {
-		result = home_directory(home);
-		if (result < 0)
-			return result;
-		length = snprintf(ret, PATH_MAX, "%s/.local/state/tmpnest/stubs/ledger.json", home);
-	}
-	return length < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
 
 static int make_parents(const char *path)
 {
@@ -207,6 +171,55 @@ static int set_aside(TnLedgerFile *file)
 	return file->ledger ? 0 : -ENOMEM;
 }
 
+static bool is_in(const TnStubIndex *index, const TnLedgerEntry *wanted)
+{
+	for (size_t place = tn_stub_index_find(index, wanted->path); place < index->n_positions;
+	     place++) {
+		const TnLedgerEntry *entry = tn_stub_index_at(index, place);
+
+		if (strcmp(entry->path, wanted->path) != 0)
+			break;
+		if (entry->dev == wanted->dev && entry->ino == wanted->ino &&
+		    strcmp(entry->run_id, wanted->run_id) == 0 &&
+		    tn_holder_is_same(&entry->holder, &wanted->holder))
+			return true;
+	}
+	return false;
+}
+
+static int add_missing(TnLedgerFile *file, const TnLedger *other)
+{
+	TnStubIndex index;
+	int result = tn_stub_index_init(&index, file->ledger);
+
+	for (size_t i = 0; i < other->n_entries && result == 0; i++) {
+		if (is_in(&index, &other->entries[i]))
+			continue;
+		result = tn_ledger_add(file->ledger, &other->entries[i], NULL);
+		file->recovered = file->has_left = true;
+	}
+	tn_stub_index_clear(&index);
+	return result;
+}
+
+/*
+ * A complete new text was saved, and a power cut has undone its rename. Another program that shares
+ * the file may have written it since: what either of them names counts.
+ */
+static int recover_left(TnLedgerFile *file)
+{
+	TN_AUTOLEDGER left = NULL;
+	TN_AUTOFD fd = open_side(file, ".new", O_RDONLY);
+	int result;
+
+	if (fd == -ENOENT || fd == -ELOOP || fd == -ENXIO || fd == -EACCES)
+		return 0;
+	result = fd < 0 ? fd : read_one(fd, &left);
+	if (result == -EBADMSG) /* its writer was killed, or the power cut came before its sync */
+		return 0;
+	return result < 0 ? result : add_missing(file, left);
+}
+
 /* An intent that is still there was left by a process that was killed while it held the lock. */
 static int recover_intents(TnLedgerFile *file)
 {
@@ -258,6 +271,8 @@ int tn_ledger_file_open(TnLedgerFile *file, const char *path)
 		result = read_ledger(file);
 	if (result == -EBADMSG)
 		result = set_aside(file);
+	if (result == 0)
+		result = recover_left(file);
 	if (result == 0)
 		result = recover_intents(file);
 	if (result < 0)
@@ -313,26 +328,36 @@ static int print_durably(const TnLedger *ledger, int fd)
 	return result;
 }
 
+/*
+ * The sync of the new text puts its name, ".new", on disk too, and the next open reads it: the
+ * rename needs no sync of its own. Only what such a file was needed for cannot be written over it.
+ */
 int tn_ledger_file_save(TnLedgerFile *file)
 {
-	char name[NAME_MAX + 1];
-	int fd, result = side_name(file, ".new", name);
+	const char *suffix = file->has_left ? ".next" : ".new";
+	char name[NAME_MAX + 1], left[NAME_MAX + 1];
+	int fd, result = side_name(file, suffix, name);
 
+	if (result == 0)
+		result = side_name(file, ".new", left);
 	if (result < 0)
 		return result;
 	unlinkat(file->dir_fd, name, 0);
-	fd = open_side(file, ".new", O_WRONLY | O_CREAT | O_EXCL);
+	fd = open_side(file, suffix, O_WRONLY | O_CREAT | O_EXCL);
 	if (fd < 0)
 		return fd;
 	result = print_durably(file->ledger, fd);
 	if (result == 0 && renameat(file->dir_fd, name, file->dir_fd, base_name(file)) < 0)
 		result = -errno;
-	if (result == 0 && (file->has_new || file->recovered) && fsync(file->dir_fd) < 0)
+	if (result == 0 && file->has_left && fsync(file->dir_fd) < 0)
 		result = -errno;
 	if (result < 0) {
 		unlinkat(file->dir_fd, name, 0);
 		return result;
 	}
+	if (file->has_left)
+		unlinkat(file->dir_fd, left, 0);
+	file->has_left = false;
 	/* one byte, and no sync: an intent that comes back is only checked once more */
 	return write_all(file->intent_fd, "-", 1);
 }

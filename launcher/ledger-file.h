@@ -3,7 +3,8 @@
  * The ledger on disk: one file per machine and user, changed by one process at a time.
  *
  * PATH.lock is locked from open to close. PATH is replaced by rename after its new
- * content is on disk. What is about to be made is first written to PATH.intent, so
+ * content is on disk as PATH.new; where a power cut undoes the rename, the next open adds what a
+ * complete PATH.new names. What is about to be made is first written to PATH.intent, so
  * that a stub whose maker was killed is known: the next open adds what it finds
  * there to the ledger. A PATH that is no ledger (cut short, too large, no regular file) is renamed
  * to PATH.corrupt; the ledger is then empty.
@@ -21,8 +22,8 @@ typedef struct TnLedgerFile {
 	char path[PATH_MAX];
 	TnLedger *ledger;
 	bool was_corrupt; /* this open has set the file aside */
-	bool recovered;   /* this open took over an intent: save before anything else ends */
-	bool has_new;     /* the caller made a stub since: it must survive a power cut */
+	bool recovered;   /* this open took something over: save before anything else ends */
+	bool has_left;    /* it took PATH.new over, which stays until that is saved */
 	int lock_fd, dir_fd, intent_fd;
 } TnLedgerFile;
 
@@ -53,9 +54,8 @@ int tn_ledger_file_open(TnLedgerFile *file, const char *path);
 int tn_ledger_file_intend(TnLedgerFile *file, const TnLedger *intents);
 
 /*
- * Replaces the file, and takes intents back. Durably when it records something new; else a power
- * cut may bring the old one back, whole, which only names more than there is. 0 or -errno: the old
- * one stands.
+ * Replaces the file, and takes intents back. Its entries are on disk, and found by the next open,
+ * after a power cut too. 0 or -errno: the old one stands.
  */
 int tn_ledger_file_save(TnLedgerFile *file);
 

@@ -182,7 +182,6 @@ static int record_witnesses(Hold *hold)
 		if (tn_stub_names_has(&stubs->names, hold->plans[i].entry.path))
 			continue;
 		changed = true;
-		stubs->witness.has_new = true;
 		result = tn_ledger_add(stubs->witness.ledger, &hold->plans[i].entry, NULL);
 	}
 	return changed && result == 0 ? tn_ledger_file_save(&stubs->witness) : result;
@@ -229,7 +228,6 @@ static void make_one(Hold *hold, Plan *plan)
 	}
 	if (result == 0) {
 		hold->changed = true;
-		stubs->file.has_new = true;
 		tn_stubs_note(stubs, TN_STUB_CREATED, plan->entry.path, NULL);
 		return;
 	}

@@ -142,6 +142,115 @@ static void test_a_torn_intent_is_none(void **state)
 	assert_int_equal(entries_of(fixture->ledger), 0);
 }
 
+static void save_more(const char *ledger, const char *path)
+{
+	TnLedgerEntry entry = sample(path);
+	TnLedgerFile file;
+
+	assert_int_equal(tn_ledger_file_open(&file, ledger), 0);
+	assert_int_equal(tn_ledger_add(file.ledger, &entry, NULL), 0);
+	assert_int_equal(tn_ledger_file_save(&file), 0);
+	tn_ledger_file_close(&file);
+}
+
+/* What a disk holds when the power goes after a save's sync and before the rename's. */
+static void undo_rename(Fixture *fixture, const char *old_text)
+{
+	TN_AUTOFREE char *left = strdup(in(fixture, "state/ledger.json.new"));
+
+	assert_int_equal(rename(fixture->ledger, left), 0);
+	write_file(fixture->ledger, old_text);
+}
+
+static void test_a_power_cut_that_undoes_the_rename(void **state)
+{
+	Fixture *fixture = *state;
+	TN_AUTOFREE char *old_text = NULL;
+	TnLedgerFile file;
+
+	save_more(fixture->ledger, "/w/a");
+	old_text = read_file(fixture->ledger);
+	save_more(fixture->ledger, "/w/b");
+	undo_rename(fixture, old_text);
+	/* looking alone changes nothing */
+	assert_int_equal(entries_of(fixture->ledger), 2);
+	assert_int_equal(entries_of(fixture->ledger), 2);
+	assert_int_equal(tn_ledger_file_open(&file, fixture->ledger), 0);
+	assert_true(file.recovered);
+	assert_string_equal(file.ledger->entries[1].path, "/w/b");
+	assert_int_equal(tn_ledger_file_save(&file), 0);
+	tn_ledger_file_close(&file);
+	assert_int_equal(access(in(fixture, "state/ledger.json.new"), F_OK), -1);
+	assert_int_equal(access(in(fixture, "state/ledger.json.next"), F_OK), -1);
+	assert_int_equal(tn_ledger_file_open(&file, fixture->ledger), 0);
+	assert_false(file.recovered);
+	assert_int_equal(file.ledger->n_entries, 2);
+	tn_ledger_file_close(&file);
+}
+
+/* The save that takes a left text over is cut off as well. */
+static void test_a_second_power_cut(void **state)
+{
+	Fixture *fixture = *state;
+	TN_AUTOFREE char *old_text = NULL, *left = NULL, *before = NULL;
+	TnLedgerFile file;
+
+	save_more(fixture->ledger, "/w/a");
+	old_text = read_file(fixture->ledger);
+	save_more(fixture->ledger, "/w/b");
+	undo_rename(fixture, old_text);
+	before = read_file(in(fixture, "state/ledger.json.new"));
+	assert_int_equal(tn_ledger_file_open(&file, fixture->ledger), 0);
+	assert_int_equal(mkdir(in(fixture, "state/ledger.json.next"), 0700), 0);
+	assert_int_equal(tn_ledger_file_save(&file), -EEXIST);
+	tn_ledger_file_close(&file);
+	left = read_file(in(fixture, "state/ledger.json.new"));
+	assert_string_equal(left, before);
+	assert_int_equal(rmdir(in(fixture, "state/ledger.json.next")), 0);
+	assert_int_equal(entries_of(fixture->ledger), 2);
+}
+
+static void test_a_left_text_beside_what_another_program_wrote(void **state)
+{
+	Fixture *fixture = *state;
+	TN_AUTOFREE char *other = NULL;
+	TN_AUTOFREE char *both = NULL;
+
+	save_more(fixture->ledger, "/w/other");
+	other = read_file(fixture->ledger);
+	assert_int_equal(unlink(fixture->ledger), 0);
+	save_more(fixture->ledger, "/w/ours");
+	undo_rename(fixture, other);
+	save_more(fixture->ledger, "/w/next");
+	assert_int_equal(entries_of(fixture->ledger), 3);
+	both = read_file(fixture->ledger);
+	assert_non_null(strstr(both, "/w/other"));
+	assert_non_null(strstr(both, "/w/ours"));
+}
+
+/* Its writer was killed, or the power went before its sync. */
+static void test_a_left_text_that_is_cut_short_is_none(void **state)
+{
+	Fixture *fixture = *state;
+	TN_AUTOFREE char *text = NULL;
+	TnLedgerFile file;
+
+	save_more(fixture->ledger, "/w/a");
+	text = read_file(fixture->ledger);
+	save_more(fixture->ledger, "/w/b");
+	undo_rename(fixture, text);
+	for (size_t size = strlen(text); size-- > 0;) {
+		text[size] = '\0';
+		write_file(in(fixture, "state/ledger.json.new"), text);
+		assert_int_equal(tn_ledger_file_open(&file, fixture->ledger), 0);
+		assert_false(file.recovered);
+		assert_int_equal(file.ledger->n_entries, 1);
+		tn_ledger_file_close(&file);
+	}
+	save_more(fixture->ledger, "/w/c");
+	assert_int_equal(entries_of(fixture->ledger), 2);
+}
+
 static void make_large(const char *path)
 {
 	assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
@@ -254,6 +363,10 @@ int main(void)
 		FILE_TEST(test_two_at_once_lose_nothing),
 		FILE_TEST(test_intents_of_the_killed_are_found),
 		FILE_TEST(test_a_torn_intent_is_none),
+		FILE_TEST(test_a_power_cut_that_undoes_the_rename),
+		FILE_TEST(test_a_second_power_cut),
+		FILE_TEST(test_a_left_text_beside_what_another_program_wrote),
+		FILE_TEST(test_a_left_text_that_is_cut_short_is_none),
 		FILE_TEST(test_what_is_no_ledger_is_set_aside),
 		FILE_TEST(test_links_in_the_place_of_our_files),
 		FILE_TEST(test_other_names_are_left_alone),
