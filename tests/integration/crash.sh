@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Workers die, and whoever uses a view notices nothing: at every step of every operation, at
+# random under load, stopped instead of killed, and while nests come and go.
+. "$(dirname "$0")/../lib.sh"
+
+KILLABLE=$BUILD/tests/crash
+
+only root killed_at_every_step_in_memory killed_twice_at_every_step_in_memory
+long killed_twice_at_every_step killed_twice_at_every_step_in_memory two_thousand_random_kills
+long two_thousand_random_kills_without_resend two_thousand_random_kills_in_memory
+limit killed_at_every_step 400
+limit killed_at_every_step_in_memory 400
+limit killed_twice_at_every_step 3000
+limit killed_twice_at_every_step_in_memory 3000
+limit random_kills_under_strict_clients 300
+limit two_thousand_random_kills 1200
+limit two_thousand_random_kills_without_resend 1200
+limit two_thousand_random_kills_in_memory 1200
+
+worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
+
+# Without asking the daemon, which has none for moments.
+present_worker() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
+
+mounts_are_as_before() { cmp before /proc/self/mounts; }
+
+# steps STORE once|twice: the account is compared by the clients, the store's recount here.
+steps() {
+	own_daemon
+	cat /proc/self/mounts >before
+	head -c 32 /dev/zero >kill-file
+	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$KILLABLE/tmpnestd-killable" \
+		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	tmpnest create --store "$1" steps
+	tmpnest run --nest steps -- "$KILLABLE/steps" kill-file /tmp "$2" >steps.log 2>&1 || {
+		cat steps.log
+		fail 'an operation noticed that a worker was killed'
+	}
+	grep -E '^# [0-9]+ workers killed' steps.log
+	tmpnest show --verify steps
+	equal 'files left' "$(tmpnest run --nest steps -- ls -A /tmp)" ''
+	mounts_are_as_before
+	stop_daemon
+}
+
+case_killed_at_every_step() { steps dir once; }
+case_killed_at_every_step_in_memory() { steps memory once; }
+case_killed_twice_at_every_step() { steps dir twice; }
+case_killed_twice_at_every_step_in_memory() { steps memory twice; }
+
+# descriptors KEEPER: how many are open; a plain user's keeper shows its to root only
+descriptors() { ls "/proc/$1/fd" 2>/dev/null | wc -l; }
+
+# random_kills N STORE: eight strict clients, and others that hold on to what they have
+random_kills() {
+	local keeper clients before now i worker
+	own_daemon
+	cat /proc/self/mounts >before
+	tmpnest daemon start
+	keeper=$(daemon_pid)
+	tmpnest create --store "$2" busy
+	background clients tmpnest run --nest busy -- "$KILLABLE/clients" /tmp 8 "$TT_WORK/stop"
+	clients=$!
+	sleep 1
+	before=$(descriptors "$keeper")
+	for ((i = 0; i < $1; i++)); do
+		kill -0 "$clients" 2>/dev/null || break
+		worker=$(present_worker "$keeper")
+		[ -z "$worker" ] || kill -9 $worker 2>/dev/null || true
+		sleep "0.0$((RANDOM % 80 + 10))"
+	done
+	eventually 10 tmpnest daemon status
+	now=$(descriptors "$keeper")
+	touch stop
+	local status=0
+	wait "$clients" || status=$?
+	cat clients.log
+	equal 'kills' "$i" "$1"
+	equal 'exit status of the clients' "$status" 0
+	tmpnest show --verify busy
+	# What is open with the view in use, give or take what the clients were just doing.
+	at_most 'descriptors' "$now" $((before + 40))
+	equal 'files left' "$(tmpnest run --nest busy -- ls -A /tmp)" ''
+	mounts_are_as_before
+	stop_daemon
+}
+
+case_random_kills_under_strict_clients() { random_kills 150 dir; }
+case_two_thousand_random_kills() { random_kills 2000 dir; }
+case_two_thousand_random_kills_in_memory() { random_kills 2000 memory; }
+case_two_thousand_random_kills_without_resend() {
+	TMPNEST_NO_RESEND=1 random_kills 2000 dir
+}
+
+# A worker that hangs serves nobody; the keeper replaces it.
+case_a_stopped_worker_is_replaced() {
+	own_daemon
+	local name worker
+	for name in a b; do
+		background "$name" tmpnest run --nest "$name" -- sh -c '
+			echo made; until [ -e '"$TT_WORK"'/stopped ]; do sleep 0.05; done
+			echo x >/tmp/x && cat /tmp/x && echo "status $?"; exec sleep 100'
+		wait_for_line "$name" made
+	done
+	worker=$(worker_pid)
+	kill -STOP "$worker"
+	touch stopped
+	for name in a b; do
+		wait_for_line "$name" 'status 0'
+	done
+	differ 'the worker' "$(worker_pid)" "$worker"
+	stop_daemon
+}
+
+# What belongs to an attachment passes to the next worker: its lease, its mount points.
+case_attachments_and_mount_points_pass_on() {
+	own_daemon
+	mkdir outside
+	background holder tmpnest run --nest shared --bind "$TT_WORK/outside" /tmp/in/outside -- \
+		sh -c 'echo made; exec sleep 100'
+	local holder=$!
+	wait_for_line holder made
+	kill -9 "$(worker_pid)"
+	eventually 10 tmpnest daemon status
+	equal 'sandboxes' "$(nest shared sandboxes)" 1
+	runs 1 tmpnest run --nest shared -- mv /tmp/in /tmp/elsewhere
+	contains 'the refusal' "$err" 'busy'
+	kill -9 "$holder"
+	eventually 5 nest_has shared sandboxes 0
+	equal 'files left' "$(tmpnest run --nest shared -- ls -A /tmp)" ''
+	stop_daemon
+}
+
+case_an_ephemeral_nest_still_ends_with_its_sandbox() {
+	own_daemon
+	background view tmpnest run -- sh -c 'echo made; exec sleep 100'
+	local view=$!
+	wait_for_line view made
+	kill -9 "$(worker_pid)"
+	eventually 10 tmpnest daemon status
+	differ 'nests' "$(nest_names)" ''
+	kill -9 "$view"
+	eventually 5 no_nests
+	eventually 5 trash_is_empty
+	stop_daemon
+}
+
+main "$@"
