@@ -24,11 +24,19 @@
 
 /* --- the list ------------------------------------------------------------------------------ */
 
+/* With nests there may be views, which wait for a worker that hangs. */
+static void set_watched(TnRegistry *registry)
+{
+	if (registry->state)
+		atomic_store(&registry->state->watched, registry->count > 0);
+}
+
 void tn_registry_list_add(TnRegistry *registry, TnNest *nest)
 {
 	nest->next = registry->list;
 	registry->list = nest;
 	registry->count++;
+	set_watched(registry);
 	registry->empty_since = 0;
 }
 
@@ -44,6 +52,7 @@ static bool list_remove(TnRegistry *registry, TnNest *nest)
 	*at = nest->next;
 	if (--registry->count == 0)
 		registry->empty_since = tn_monotonic();
+	set_watched(registry);
 	return true;
 }
 

@@ -50,7 +50,7 @@ typedef struct TnState {
 	uint64_t magic;
 	uint32_t version, reserved;
 	_Atomic uint64_t beat;     /* moves as long as the worker is well */
-	_Atomic uint32_t watched;  /* it should move */
+	_Atomic uint32_t watched;  /* there are nests, so it should move */
 	_Atomic uint64_t restarts; /* of the worker, since the keeper began */
 	_Atomic uint32_t fault;    /* the last worker died of something it did, or hung */
 	_Atomic uint64_t progress; /* moves when a worker that takes over gets something done */

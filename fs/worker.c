@@ -175,20 +175,12 @@ static int poll_milliseconds(int64_t ns)
 	return ms < 86400000 ? (int)ms : 86400000;
 }
 
-/*
- * Tells the keeper that all is well, as long as there are views and no request hangs.
- * Milliseconds until the next time, `otherwise` without views.
- */
-static int beat(TnWorker *worker, int otherwise)
+/* Tells the keeper that all is well, as long as no request hangs. Milliseconds until then. */
+static int beat(TnWorker *worker, int until)
 {
-	TnState *state = worker->env->state;
-	int64_t empty;
-	bool watched = tn_registry_count(worker->registry, &empty) > 0;
-
 	if (tn_serve_look(worker->serve))
-		atomic_fetch_add(&state->beat, 1);
-	atomic_store(&state->watched, watched);
-	return watched && (otherwise < 0 || otherwise > BEAT_MS) ? BEAT_MS : otherwise;
+		atomic_fetch_add(&worker->env->state->beat, 1);
+	return until < 0 || until > BEAT_MS ? BEAT_MS : until;
 }
 
 static void wait_for_stop(TnWorker *worker)

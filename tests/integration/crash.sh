@@ -4,7 +4,7 @@
 # random under load, stopped instead of killed, and while nests come and go.
 . "$(dirname "$0")/../lib.sh"
 
-KILLABLE=$BUILD/tests/crash
+killable() { printf "%s" "$TT_BUILD/tests/crash/$1"; }
 
 only root killed_at_every_step_in_memory killed_twice_at_every_step_in_memory
 long killed_twice_at_every_step killed_twice_at_every_step_in_memory two_thousand_random_kills
@@ -21,7 +21,7 @@ limit two_thousand_random_kills_in_memory 1200
 worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 
 # Without asking the daemon, which has none for moments.
-present_worker() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
+present_worker() { pgrep -P "$1" || true; }
 
 mounts_are_as_before() { cmp before /proc/self/mounts; }
 
@@ -30,10 +30,10 @@ steps() {
 	own_daemon
 	cat /proc/self/mounts >before
 	head -c 32 /dev/zero >kill-file
-	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$KILLABLE/tmpnestd-killable" \
+	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
 		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
 	tmpnest create --store "$1" steps
-	tmpnest run --nest steps -- "$KILLABLE/steps" kill-file /tmp "$2" >steps.log 2>&1 || {
+	tmpnest run --nest steps -- "$(killable steps)" kill-file /tmp "$2" >steps.log 2>&1 || {
 		cat steps.log
 		fail 'an operation noticed that a worker was killed'
 	}
@@ -50,7 +50,7 @@ case_killed_twice_at_every_step() { steps dir twice; }
 case_killed_twice_at_every_step_in_memory() { steps memory twice; }
 
 # descriptors KEEPER: how many are open; a plain user's keeper shows its to root only
-descriptors() { ls "/proc/$1/fd" 2>/dev/null | wc -l; }
+descriptors() { ls "/proc/$1/fd" 2>/dev/null | wc -l || true; }
 
 # random_kills N STORE: eight strict clients, and others that hold on to what they have
 random_kills() {
@@ -60,14 +60,14 @@ random_kills() {
 	tmpnest daemon start
 	keeper=$(daemon_pid)
 	tmpnest create --store "$2" busy
-	background clients tmpnest run --nest busy -- "$KILLABLE/clients" /tmp 8 "$TT_WORK/stop"
+	background clients tmpnest run --nest busy -- "$(killable clients)" /tmp 8 "$TT_WORK/stop"
 	clients=$!
 	sleep 1
 	before=$(descriptors "$keeper")
 	for ((i = 0; i < $1; i++)); do
 		kill -0 "$clients" 2>/dev/null || break
 		worker=$(present_worker "$keeper")
-		[ -z "$worker" ] || kill -9 $worker 2>/dev/null || true
+		[ -z "$worker" ] || kill -9 "$worker" 2>/dev/null || true
 		sleep "0.0$((RANDOM % 80 + 10))"
 	done
 	eventually 10 tmpnest daemon status
@@ -117,17 +117,17 @@ case_a_stopped_worker_is_replaced() {
 case_attachments_and_mount_points_pass_on() {
 	own_daemon
 	mkdir outside
-	background holder tmpnest run --nest shared --bind "$TT_WORK/outside" /tmp/in/outside -- \
+	background holder tmpnest run --nest shared --bind "$TT_WORK/outside:/tmp/in/outside" -- \
 		sh -c 'echo made; exec sleep 100'
 	local holder=$!
 	wait_for_line holder made
 	kill -9 "$(worker_pid)"
 	eventually 10 tmpnest daemon status
-	equal 'sandboxes' "$(nest shared sandboxes)" 1
+	equal 'sandboxes' "$(nest shared attachments)" 1
 	runs 1 tmpnest run --nest shared -- mv /tmp/in /tmp/elsewhere
 	contains 'the refusal' "$err" 'busy'
-	kill -9 "$holder"
-	eventually 5 nest_has shared sandboxes 0
+	kill -9 -- "-$holder"
+	eventually 5 nest_has shared attachments 0
 	equal 'files left' "$(tmpnest run --nest shared -- ls -A /tmp)" ''
 	stop_daemon
 }
@@ -140,7 +140,7 @@ case_an_ephemeral_nest_still_ends_with_its_sandbox() {
 	kill -9 "$(worker_pid)"
 	eventually 10 tmpnest daemon status
 	differ 'nests' "$(nest_names)" ''
-	kill -9 "$view"
+	kill -9 -- "-$view"
 	eventually 5 no_nests
 	eventually 5 trash_is_empty
 	stop_daemon
