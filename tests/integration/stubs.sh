@@ -325,8 +325,12 @@ kill_holders() { # ROUNDS
 		pid=$!
 		sleep "0.0$((RANDOM % 4))$((RANDOM % 10))"
 		case $((RANDOM % 4)) in
-		0) local name=$W/${names[RANDOM % 5]} && rm -f "$name" && echo "real" >"$name" 2>/dev/null &&
-			mkdir -p "real/$(dirname "${name#"$W/"}")" && touch "real/${name#"$W/"}" ;;
+		0)
+			local name=${names[RANDOM % 5]}
+			# where a stub comes between the two, it stays
+			rm -f "$W/$name" "real/$name" && echo real 2>/dev/null >"$W/$name" &&
+				mkdir -p "real/$(dirname "$name")" && touch "real/$name"
+			;;
 		esac || :
 		kill -9 -- "-$pid" 2>/dev/null || kill -9 "$pid" 2>/dev/null || :
 		wait "$pid" 2>/dev/null || :

@@ -114,6 +114,28 @@ case_a_second_command_connects_to_the_first_ones_socket() {
 	says 'hello from the first command'
 }
 
+case_another_nest_and_the_host_do_not_connect() {
+	prepare
+	local tool=$TT_BUILD/tests/tools/unix-socket name path
+	name=$(unique s).sock
+	scratch a
+	background server node "$TT_TESTS/programs/sandbox-runtime.mjs" "$SCRATCH" "$tool listen /tmp/$name"
+	wait_for_line server listening
+	worker "$SCRATCH" "$tool connect /tmp/$name"
+	says 'got: hello'
+	for path in "/tmp/$name" "/var/tmp/$name"; do
+		runs 1 "$tool" connect "$path"
+		contains 'why the host does not' "$err" 'No such file'
+	done
+	scratch b
+	worker "$SCRATCH" "$tool connect /tmp/$name" "$tool connect /var/tmp/$name"
+	equal 'in another nest' "$(xargs <<<"$out")" 'exit 1 exit 1'
+	equal 'why not' "$(grep -c '^connect .*: No such file' <<<"$err")" 2
+	# it has listened all the time
+	worker "$HOST_TMP/librechat-code-srt-a" "$tool connect /tmp/$name"
+	says 'got: hello'
+}
+
 case_mongodb_memory_server_with_its_defaults() {
 	prepare
 	[ -d "$TT_NODE_MODULES/mongodb-memory-server" ] || skip 'mongodb-memory-server could not be installed from npm'
