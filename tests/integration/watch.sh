@@ -222,7 +222,8 @@ case_top_shows_nests_and_acts_after_a_yes() {
 	runs 0 tmpnest run --nest busy --quota 16M -- "$TT_PYTHON" -c '
 open("/tmp/evil\033[2Jname", "w").write("x" * 5000000)'
 	socket=$(unique) # not local: the trap needs it
-	trap 'tmux -L "$socket" kill-server 2>/dev/null; end_case' EXIT
+	export TMUX_TMPDIR=$TT_BASE
+	trap 'tmux -L "$socket" kill-server 2>/dev/null; rm -rf "$TT_BASE/tmux-$(id -u)"; end_case' EXIT
 	tmux -L "$socket" new-session -d -x 80 -y 24 'tmpnest top; echo "ended with $?"; sleep 60'
 	eventually 10 screen_shows '2 nests, by use'
 	equal 'the largest is the first' "$(screen | sed -n '3s/ .*//p')" busy
