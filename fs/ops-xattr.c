@@ -128,6 +128,18 @@ static uint64_t present_bytes(int fd, const char *name, bool *ret_exists)
 	return value < 0 ? 0 : (uint64_t)value + strlen(name);
 }
 
+/* ext4 leaves ctime where it is when an attribute is set to the value that it has. */
+static void touch_ctime(int fd)
+{
+	struct timespec times[2] = {{0}, {.tv_nsec = UTIME_OMIT}};
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return;
+	times[0] = st.st_atim;
+	(void)futimens(fd, times);
+}
+
 static void begin(uint64_t before)
 {
 	TnNotes notes = {.attribute = {.before = before}};
@@ -179,6 +191,8 @@ static int set(TnRequest *request, int fd, const void *value, size_t size, int f
 		return r;
 	}
 	tn_kill_point();
+	if (before == after)
+		touch_ctime(fd);
 	tn_journal_settle(nest, &reservation, &change);
 	return 0;
 }
