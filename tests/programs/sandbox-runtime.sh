@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 limit twelve_hundred_denies 120
+limit the_claude_directories_are_neither_read_nor_written 120
 only user twelve_hundred_denies bwrap_path_in_the_options # the same for root
 
 # The runtime's temporary files, the workers' scratch directories and other programs' sockets lie
@@ -164,6 +165,7 @@ echo done'
 case_the_claude_directories_are_neither_read_nor_written() {
 	prepare
 	scratch a
+	exec 9<"$TT_TESTS" && flock 9 # the same case of the other role makes them too
 	worker "$SCRATCH" "$CLAUDE"
 	says 'done'
 	make_missing /tmp/claude other
