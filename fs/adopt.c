@@ -51,27 +51,12 @@ static void close_descriptors(TnArenaHeader *header)
 static int build(TnRegistry *registry, TnArena *arena, TnDescription *description, TnNest **ret)
 {
 	const TnArenaDescriptors *fds = &arena->header->descriptors;
-	TnNestSpec spec = {
-		.name = description->name,
-		.from_fd = -1,
-		.uid = description->uid,
-		.gid = description->gid,
-		.keep = description->keep,
-		.durable = description->durable,
-		.ttl = description->ttl,
-		.idle_ttl = description->idle_ttl,
-	};
 	TnNestParts parts;
 	int r;
 
-	tn_registry_fill_parts(registry, &spec, description->name, &parts);
-	parts.id = description->id;
-	parts.ephemeral = description->ephemeral;
-	parts.created_ns = description->created_ns;
+	tn_registry_parts_of(registry, description, &parts);
 	parts.home = fds->home;
-	parts.from = description->from;
 	parts.from.fd = fds->from;
-	parts.policy = description->policy;
 	parts.store = (TnStore){
 		.ops = tn_store_ops(description->store),
 		.data = fds->data,
@@ -84,8 +69,7 @@ static int build(TnRegistry *registry, TnArena *arena, TnDescription *descriptio
 	r = tn_nest_new(ret, &parts);
 	if (r < 0)
 		return r;
-	description->policy = NULL;
-	description->from.path = NULL;
+	tn_registry_parts_taken(description, *ret);
 	return 0;
 }
 

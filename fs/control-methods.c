@@ -347,6 +347,31 @@ static void stop(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	tn_varlink_reply(call, NULL);
 }
 
+static void upgrade(TnVarlinkCall *call, JsonObject *parameters, void *data)
+{
+	TnControl *control = data;
+	const TnPeer *caller = tn_varlink_call_peer(call);
+	int r;
+
+	if (!tn_varlink_params(call, parameters, NULL, 0))
+		return;
+	if (caller->uid != 0 && caller->uid != control->env->uid) {
+		tn_varlink_fail(call, "PermissionDenied", "daemon",
+				"only root replaces a system daemon", "");
+		return;
+	}
+	r = tn_keeper_upgrade(control->env->keeper);
+	if (r == -EBADMSG)
+		tn_varlink_fail(call, "InvalidArgument", "daemon",
+				"the program at its path cannot take over the running views",
+				"end the sandboxes, then stop and start the daemon");
+	else if (r < 0)
+		tn_varlink_fail(call, "InvalidArgument", "daemon", strerror(-r),
+				"is the program still at its path?");
+	else
+		tn_varlink_reply(call, NULL);
+}
+
 static void observe(TnVarlinkCall *call, JsonObject *parameters, void *data)
 {
 	(void)data;
@@ -374,6 +399,7 @@ static const TnVarlinkMethod methods[] = {
 	{"CollectGarbage", tn_control_collect_garbage},
 	{"Status", status, TRUE},
 	{"Stop", stop},
+	{"Upgrade", upgrade},
 };
 
 const TnVarlinkMethod *tn_control_methods(size_t *ret_n)

@@ -352,6 +352,41 @@ int tn_keeper_dirs_open(TnKeeperDirs *ret, const TnPaths *paths, char *why, size
 	return 0;
 }
 
+int tn_keeper_dirs_adopt(TnKeeperDirs *ret, const TnPaths *paths, const TnResume *resume, char *why,
+			 size_t why_size)
+{
+	struct stat runtime, store, named;
+	TnKeeperDirs dirs = {
+		.paths = paths,
+		.runtime = resume->runtime,
+		.store = resume->store,
+		.runtime_lock = resume->runtime_lock,
+		.store_lock = resume->store_lock,
+		.attach = resume->attach,
+		.control = resume->control,
+	};
+	int r;
+
+	if (fstat(dirs.runtime, &runtime) < 0 || fstat(dirs.store, &store) < 0 ||
+	    fcntl(dirs.attach, F_GETFD) < 0 || fcntl(dirs.control, F_GETFD) < 0)
+		return tn_why(why, why_size, -EPERM,
+			      "take over: descriptors of the daemon before are missing");
+	if (stat(paths->runtime_dir, &named) < 0 || named.st_dev != runtime.st_dev ||
+	    named.st_ino != runtime.st_ino)
+		return tn_why(why, why_size, -EPERM,
+			      "take over: %s: the daemon before had another runtime directory",
+			      paths->runtime_dir);
+	dirs.runtime_dev = runtime.st_dev;
+	dirs.runtime_ino = runtime.st_ino;
+	dirs.store_dev = store.st_dev;
+	dirs.store_ino = store.st_ino;
+	r = write_pid(&dirs, why, why_size);
+	if (r < 0)
+		return r;
+	*ret = dirs;
+	return 0;
+}
+
 void tn_keeper_dirs_retire(TnKeeperDirs *dirs)
 {
 	/* After a failed start the names may be somebody else's. */

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "paths.h"
+#include "state.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,10 @@ typedef struct TnKeeperDirs {
  * or ends), -EBUSY another daemon has the store, -EPERM a directory that is not ours to use.
  */
 int tn_keeper_dirs_open(TnKeeperDirs *ret, const TnPaths *paths, char *why, size_t why_size);
+
+/* The same from descriptors that a keeper before has left. 0, or -EPERM: they are not those. */
+int tn_keeper_dirs_adopt(TnKeeperDirs *ret, const TnPaths *paths, const TnResume *resume, char *why,
+			 size_t why_size);
 
 /* No new client: sockets and pid file go, while the locks are still held. */
 void tn_keeper_dirs_retire(TnKeeperDirs *dirs);

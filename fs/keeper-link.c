@@ -115,6 +115,11 @@ static int tell(TnKeeperLink *link, TnKeeperOp op, const char *text)
 	return ask(link, &request, &answer);
 }
 
+int tn_keeper_upgrade(TnKeeperLink *link)
+{
+	return tell(link, TN_KEEPER_UPGRADE, "");
+}
+
 int tn_keeper_ready(TnKeeperLink *link)
 {
 	return tell(link, TN_KEEPER_READY, "");

@@ -43,6 +43,13 @@ int tn_keeper_memory_resize(TnKeeperLink *link, int mount, uint64_t bytes, uint6
  */
 int tn_keeper_peer_userns(TnKeeperLink *link, int pidfd, uint64_t *ret_dev, uint64_t *ret_ino);
 
+/*
+ * Has the keeper become the program that lies at its path now, and start a worker of that:
+ * this one is killed soon after the answer. 0, -EBADMSG (the new program cannot take these
+ * views over), or another -errno.
+ */
+int tn_keeper_upgrade(TnKeeperLink *link);
+
 /* For worker.c: it serves; it could not start (one line says why); it ends on purpose. */
 int tn_keeper_ready(TnKeeperLink *link);
 int tn_keeper_failed(TnKeeperLink *link, const char *why);

@@ -3,6 +3,7 @@
 
 #include "keeper-dirs.h"
 #include "keeper-proto.h"
+#include "keeper-upgrade.h"
 #include "log.h"
 #include "macros.h"
 #include "mount.h"
@@ -33,6 +34,7 @@
 #define DELAY_MAX_MS 5000
 #define BURST_MOST 50          /* workers that may end in a second without any delay */
 #define STARTS_MOST 5          /* failures in a row before views are given up */
+#define UPGRADE_NS (100 * MS)  /* for the answer to reach who asked for an upgrade */
 #define LOOK_NS (500 * MS)     /* between two looks at the worker's heartbeat */
 #define STOPPED_NS (2000 * MS) /* without one the worker is replaced */
 
@@ -41,12 +43,16 @@ typedef struct TnKeeper {
 	TnKeeperDirs dirs;
 	TnWorkerEnv env;
 	int signals;
-	int link;       /* our end; the worker's is env.link_socket */
-	pid_t worker;   /* 0: none runs */
-	bool serves;    /* this worker said that it is ready */
-	bool announced; /* the starter was told */
-	bool stopping;  /* the daemon ends; no new worker */
-	uint64_t beat;  /* the worker's, as last seen */
+	int link;           /* our end; the worker's is env.link_socket */
+	pid_t worker;       /* 0: none runs */
+	bool serves;        /* this worker said that it is ready */
+	bool announced;     /* the starter was told */
+	bool stopping;      /* the daemon ends; no new worker */
+	bool upgrading;     /* when the worker has ended, this becomes the new program */
+	bool storing;       /* ... all is handed to the service manager, and the daemon ends */
+	bool stored;        /* done: another keeper has it now */
+	int64_t upgrade_at; /* 0: no upgrade was asked for */
+	uint64_t beat;      /* the worker's, as last seen */
 	int64_t beat_at;
 	bool hung;        /* it was killed because it gave none */
 	int64_t burst_at; /* the second in which ends of workers are counted */
@@ -170,6 +176,34 @@ static void begin_stop(TnKeeper *keeper)
 		tn_log(TN_LOG_WARNING, "worker: cannot be told to stop: %s", strerror(errno));
 }
 
+static int open_signals(void);
+
+/* Returns only when that failed: the daemon goes on as it is. */
+static void become_new(TnKeeper *keeper)
+{
+	int r;
+
+	keeper->upgrading = false;
+	tn_log(TN_LOG_INFO, "upgrade: becoming %s", keeper->config->program);
+	tn_close(&keeper->signals);
+	r = tn_keeper_become(keeper->config->program, keeper->config->argv, keeper->env.state);
+	tn_log(TN_LOG_ERROR, "upgrade: %s: %s", keeper->config->program, strerror(-r));
+	keeper->signals = open_signals();
+}
+
+static void hand_over(TnKeeper *keeper)
+{
+	int r = tn_keeper_store_descriptors(keeper->config->notify_socket, keeper->env.state,
+					    &keeper->signals, 1);
+
+	keeper->stored = r == 0;
+	if (r < 0)
+		tn_log(TN_LOG_ERROR, "service manager: cannot store the views: %s; they are lost",
+		       strerror(-r));
+	else
+		tn_log(TN_LOG_INFO, "stopping: the service manager keeps the views");
+}
+
 static void collect_worker(TnKeeper *keeper)
 {
 	char how[96];
@@ -183,6 +217,13 @@ static void collect_worker(TnKeeper *keeper)
 		     keeper->hung || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL);
 	keeper->hung = false;
 	close_worker_channels(keeper);
+	if (keeper->storing)
+		hand_over(keeper);
+	if (keeper->upgrading) {
+		become_new(keeper);
+		schedule_restart(keeper);
+		return;
+	}
 	if (keeper->stopping) {
 		tn_log(TN_LOG_DEBUG, "worker ended: %s", how);
 		return;
@@ -230,6 +271,17 @@ static int make_memory(const TnKeeperRequest *request, TnKeeperAnswer *answer)
 	return answer->mount < 0 ? answer->mount : 0;
 }
 
+static int prepare_upgrade(TnKeeper *keeper)
+{
+	int r = keeper->config->program
+			? tn_keeper_check_program(keeper->config->program, keeper->env.state)
+			: -ENOENT;
+
+	if (r == 0)
+		keeper->upgrade_at = tn_monotonic() + UPGRADE_NS;
+	return r;
+}
+
 static int serve_request(TnKeeper *keeper, const TnKeeperRequest *request, TnKeeperAnswer *answer)
 {
 	switch (request->op) {
@@ -241,6 +293,8 @@ static int serve_request(TnKeeper *keeper, const TnKeeperRequest *request, TnKee
 		return tn_mount_memory_resize(request->fd, request->bytes, request->inodes);
 	case TN_KEEPER_PEER_USERNS:
 		return tn_namespaces_of_pidfd(request->fd, &answer->dev, &answer->ino);
+	case TN_KEEPER_UPGRADE:
+		return prepare_upgrade(keeper);
 	case TN_KEEPER_READY:
 		announce(keeper);
 		return 0;
@@ -272,6 +326,16 @@ static void serve_link(TnKeeper *keeper)
 	}
 }
 
+/* A worker in order would end the views; one that was killed leaves them. */
+static void begin_storing(TnKeeper *keeper)
+{
+	keeper->storing = keeper->stopping = true;
+	if (keeper->worker)
+		kill(keeper->worker, SIGKILL);
+	else
+		hand_over(keeper);
+}
+
 static void serve_signals(TnKeeper *keeper)
 {
 	struct signalfd_siginfo info;
@@ -280,7 +344,10 @@ static void serve_signals(TnKeeper *keeper)
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
 			tn_log(TN_LOG_INFO, "stopping: signal %u from pid %u", info.ssi_signo,
 			       info.ssi_pid);
-			begin_stop(keeper);
+			if (keeper->config->notify_socket)
+				begin_storing(keeper);
+			else
+				begin_stop(keeper);
 		}
 	}
 	/* Child signals coalesce: look at every one of any kind. */
@@ -300,6 +367,8 @@ static int next_timeout(const TnKeeper *keeper)
 	int64_t at = keeper->worker ? keeper->kill_at : keeper->restart_at;
 	int64_t left;
 
+	if (keeper->worker && keeper->upgrade_at)
+		return (int)(UPGRADE_NS / MS);
 	if (is_watched(keeper))
 		return (int)(LOOK_NS / MS);
 	if (keeper->worker && !at)
@@ -329,6 +398,11 @@ static void do_what_is_due(TnKeeper *keeper)
 	int64_t now = tn_monotonic();
 
 	watch_worker(keeper, now);
+	if (keeper->worker && keeper->upgrade_at && now >= keeper->upgrade_at) {
+		keeper->upgrade_at = 0;
+		keeper->upgrading = true;
+		kill(keeper->worker, SIGKILL);
+	}
 	if (keeper->worker && keeper->kill_at && now >= keeper->kill_at) {
 		tn_log(TN_LOG_WARNING, "worker: did not stop in time: killed");
 		kill(keeper->worker, SIGKILL);
@@ -430,7 +504,8 @@ static void fill_env(TnKeeper *keeper)
 	env->store_ino = keeper->dirs.store_ino;
 	env->runtime_dev = keeper->dirs.runtime_dev;
 	env->runtime_ino = keeper->dirs.runtime_ino;
-	env->instance_id = tn_random();
+	if (!env->instance_id)
+		env->instance_id = tn_random();
 	env->keeper_pid = getpid();
 	env->use_resend = config->use_resend;
 	env->use_peer_pidfd = config->use_peer_pidfd && env->uid == 0;
@@ -442,6 +517,56 @@ static void fill_env(TnKeeper *keeper)
 	env->control_listener = keeper->dirs.control;
 }
 
+static int enter_namespaces(TnKeeper *keeper, char *why, size_t why_size)
+{
+	int r = tn_namespaces_record(&keeper->env.userns_dev, &keeper->env.userns_ino);
+
+	if (r < 0)
+		return tn_why(why, why_size, r, "user namespace: /proc/self/ns/user: %s",
+			      strerror(-r));
+	r = tn_namespaces_enter(why, why_size);
+	return r < 0 ? r : check_device(why, why_size);
+}
+
+static void note_for_successor(TnKeeper *keeper)
+{
+	const TnKeeperDirs *dirs = &keeper->dirs;
+
+	keeper->env.state->resume = (TnResume){
+		.runtime = dirs->runtime,
+		.store = dirs->store,
+		.runtime_lock = dirs->runtime_lock,
+		.store_lock = dirs->store_lock,
+		.attach = dirs->attach,
+		.control = dirs->control,
+		.userns_dev = keeper->env.userns_dev,
+		.userns_ino = keeper->env.userns_ino,
+		.instance_id = keeper->env.instance_id,
+	};
+}
+
+/* What a keeper before has left, this process or another. 0 or -errno. */
+static int take_over(TnKeeper *keeper, char *why, size_t why_size)
+{
+	const TnResume *resume;
+	int r = tn_state_open(&keeper->env.state, keeper->config->resume);
+
+	if (r < 0)
+		return tn_why(why, why_size, r, "state: cannot take over: %s",
+			      r == -EBADMSG ? "it is another version's" : strerror(-r));
+	if (keeper->config->has_namespaces)
+		tn_keeper_became();
+	resume = &keeper->env.state->resume;
+	r = tn_keeper_dirs_adopt(&keeper->dirs, &keeper->config->paths, resume, why, why_size);
+	if (r < 0)
+		return r;
+	keeper->env.userns_dev = resume->userns_dev;
+	keeper->env.userns_ino = resume->userns_ino;
+	keeper->env.instance_id = resume->instance_id;
+	keeper->env.takes_over = true;
+	return tn_namespaces_hide(why, why_size);
+}
+
 static int set_up(TnKeeper *keeper, char *why, size_t why_size)
 {
 	int r;
@@ -449,19 +574,19 @@ static int set_up(TnKeeper *keeper, char *why, size_t why_size)
 	if (keeper->config->log_to_file && (r = open_log_file(keeper, why, why_size)) < 0)
 		return r;
 	fill_env(keeper);
-	r = tn_namespaces_record(&keeper->env.userns_dev, &keeper->env.userns_ino);
+	r = keeper->config->has_namespaces ? 0 : enter_namespaces(keeper, why, why_size);
 	if (r < 0)
-		return tn_why(why, why_size, r, "user namespace: /proc/self/ns/user: %s",
-			      strerror(-r));
-	if ((r = tn_namespaces_enter(why, why_size)) < 0 || (r = check_device(why, why_size)) < 0)
 		return r;
 	keeper->signals = open_signals();
 	if (keeper->signals < 0)
 		return tn_why(why, why_size, keeper->signals, "signals: %s",
 			      strerror(-keeper->signals));
-	r = tn_state_new(&keeper->env.state);
-	if (r < 0)
-		return tn_why(why, why_size, r, "state: %s", strerror(-r));
+	if (!keeper->env.state) {
+		r = tn_state_new(&keeper->env.state);
+		if (r < 0)
+			return tn_why(why, why_size, r, "state: %s", strerror(-r));
+	}
+	note_for_successor(keeper);
 	r = start_worker(keeper);
 	if (r < 0)
 		return tn_why(why, why_size, r, "worker: cannot start: %s", strerror(-r));
@@ -476,10 +601,14 @@ int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
 		.link = -1,
 		.env = {.link_socket = -1, .stop_event = -1},
 	};
-	int r = tn_keeper_dirs_open(&keeper.dirs, &config->paths, why, why_size);
+	int r = config->resume > 0
+			? take_over(&keeper, why, why_size)
+			: tn_keeper_dirs_open(&keeper.dirs, &config->paths, why, why_size);
 
 	if (r < 0)
 		return r;
+	/* Who started the keeper before was told. */
+	keeper.announced = config->has_namespaces;
 	umask(0);
 	raise_descriptor_limit();
 	r = set_up(&keeper, why, why_size);
@@ -488,7 +617,8 @@ int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
 		if (!keeper.announced)
 			r = tn_why(why, why_size, -EIO, "%s", keeper.failure);
 	}
-	tn_keeper_dirs_retire(&keeper.dirs);
+	if (!keeper.stored)
+		tn_keeper_dirs_retire(&keeper.dirs);
 	tn_keeper_dirs_close(&keeper.dirs);
 	tn_close(&keeper.signals);
 	close_worker_channels(&keeper);

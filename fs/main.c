@@ -4,6 +4,7 @@
  * line on stderr); 2 wrong usage.
  */
 #include "config.h"
+#include "keeper-upgrade.h"
 #include "keeper.h"
 #include "log.h"
 #include "macros.h"
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +27,7 @@
 #define THREADS_MAX 64
 
 typedef struct TnOptions {
-	bool system, user, foreground, debug;
+	bool system, user, foreground, debug, fd_store;
 	const char *runtime_dir, *store_dir;
 	uint64_t idle_timeout; /* 0: not given */
 	unsigned n_threads;
@@ -43,6 +45,8 @@ static const char usage[] =
 	"      --idle-timeout TIME    end after this time without a nest: 90s, 5m, 2h, max\n"
 	"                             (default: 5m with --user, max with --system)\n"
 	"      --threads N            threads that answer the kernel\n"
+	"      --fd-store             at SIGTERM leave views to the service manager, which\n"
+	"                             gives them back at the next start (FileDescriptorStoreMax=)\n"
 	"      --debug                log more\n"
 	"      --version, --help\n";
 
@@ -52,6 +56,7 @@ enum {
 	OPTION_RUNTIME,
 	OPTION_STORE,
 	OPTION_FOREGROUND,
+	OPTION_FD_STORE,
 	OPTION_DEBUG,
 	OPTION_IDLE,
 	OPTION_THREADS,
@@ -65,6 +70,7 @@ static const struct option option_table[] = {
 	{"runtime-dir", required_argument, NULL, OPTION_RUNTIME},
 	{"store-dir", required_argument, NULL, OPTION_STORE},
 	{"foreground", no_argument, NULL, OPTION_FOREGROUND},
+	{"fd-store", no_argument, NULL, OPTION_FD_STORE},
 	{"debug", no_argument, NULL, OPTION_DEBUG},
 	{"idle-timeout", required_argument, NULL, OPTION_IDLE},
 	{"threads", required_argument, NULL, OPTION_THREADS},
@@ -108,6 +114,9 @@ static int take_option(TnOptions *options, int option)
 		return -1;
 	case OPTION_FOREGROUND:
 		options->foreground = true;
+		return -1;
+	case OPTION_FD_STORE:
+		options->fd_store = true;
 		return -1;
 	case OPTION_DEBUG:
 		options->debug = true;
@@ -168,7 +177,6 @@ static void notify_service_manager(void)
 	memcpy(address.sun_path, path, length);
 	if (path[0] == '@')
 		address.sun_path[0] = '\0';
-	unsetenv("NOTIFY_SOCKET");
 	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d\n", getpid());
 	if (sock < 0 || sendto(sock, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
@@ -286,15 +294,54 @@ static int tidy_descriptors(void)
 	return close_range(STDERR_FILENO + 1, ~0U, 0) < 0 ? -errno : 0;
 }
 
+/* Where this program lies, and its successor will; NULL when that cannot be told. */
+static const char *own_path(char *buffer, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", buffer, size - 1);
+
+	if (n <= 0)
+		return NULL;
+	buffer[n] = '\0';
+	return buffer;
+}
+
+/* For the daemon that asks, before it becomes this program: tn_keeper_check_program(). */
+static int check_state(const char *number)
+{
+	return tn_state_check(atoi(number)) < 0 ? 3 : 0;
+}
+
+/* The state of a daemon before, in *config. Else only 0, 1 and 2 stay open. 0 or -errno. */
+static int find_predecessor(TnKeeperConfig *config)
+{
+	const char *resume = getenv(TN_RESUME_VARIABLE);
+	int stored;
+
+	config->resume = 0;
+	if (resume) {
+		config->resume = atoi(resume);
+		config->has_namespaces = true;
+		unsetenv(TN_RESUME_VARIABLE);
+		return 0;
+	}
+	stored = tn_keeper_take_stored();
+	if (stored < 0)
+		return tidy_descriptors();
+	config->resume = stored;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	TnOptions options = {0};
 	TnKeeperConfig config = {.worker = tn_worker_main};
-	char why[TN_WHY_MAX] = "";
+	char why[TN_WHY_MAX] = "", program[PATH_MAX];
 	TnScope scope;
 	int r;
 
-	if (tidy_descriptors() < 0)
+	if (argc == 3 && strcmp(argv[1], "--check-state") == 0)
+		return check_state(argv[2]);
+	if (find_predecessor(&config) < 0)
 		return 1;
 	r = parse_options(&options, argc, argv);
 	if (r >= 0)
@@ -307,6 +354,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "tmpnestd: %s\n", why);
 		return 1;
 	}
+	config.program = own_path(program, sizeof(program));
+	config.argv = argv;
+	config.notify_socket = options.fd_store ? getenv("NOTIFY_SOCKET") : NULL;
 	config.n_threads = options.n_threads;
 	config.idle_timeout = options.idle_timeout;
 	if (!config.idle_timeout)
@@ -314,5 +364,6 @@ int main(int argc, char **argv)
 	/* Tests hide the newer kernel's feature with it. */
 	config.use_peer_pidfd = !getenv("TMPNEST_NO_PEER_PIDFD");
 	config.use_resend = !getenv("TMPNEST_NO_RESEND");
-	return options.foreground ? run_in_foreground(&config) : run_in_background(&config);
+	return options.foreground || config.has_namespaces ? run_in_foreground(&config)
+							   : run_in_background(&config);
 }

@@ -74,6 +74,13 @@ static int enter_user_namespace(char *why, size_t why_size)
 	return 0;
 }
 
+int tn_namespaces_hide(char *why, size_t why_size)
+{
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		return tn_why(why, why_size, -errno, "prctl: not dumpable: %s", strerror(errno));
+	return 0;
+}
+
 int tn_namespaces_enter(char *why, size_t why_size)
 {
 	if (geteuid() != 0) {
@@ -89,9 +96,7 @@ int tn_namespaces_enter(char *why, size_t why_size)
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return tn_why(why, why_size, -errno, "propagation of mounts: /: %s",
 			      strerror(errno));
-	if (prctl(PR_SET_DUMPABLE, 0) < 0)
-		return tn_why(why, why_size, -errno, "prctl: not dumpable: %s", strerror(errno));
-	return 0;
+	return tn_namespaces_hide(why, why_size);
 }
 
 static int pid_of(int pidfd)

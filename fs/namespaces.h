@@ -10,6 +10,9 @@
 /* (device, inode) of this process's user namespace. 0 or -errno. */
 int tn_namespaces_record(uint64_t *ret_dev, uint64_t *ret_ino);
 
+/* Not dumpable: no process of the same user can enter. An exec undoes it. 0 or -errno. */
+int tn_namespaces_hide(char *why, size_t why_size);
+
 /*
  * Enters a new mount namespace, and as a plain user a new user namespace first, with both
  * ids mapped to themselves. Mounts of the host still arrive (MS_SLAVE: a daemon lives long,

@@ -70,7 +70,7 @@ static void note_last_use(TnNest *nest, int64_t used_ns)
 	nest->stamped_ns = atomic_load(&nest->arena.header->last_used_ns);
 }
 
-static int restore(TnRegistry *registry, int home, TnDescription *description, TnNest **ret)
+void tn_registry_parts_of(TnRegistry *registry, const TnDescription *description, TnNestParts *ret)
 {
 	TnNestSpec spec = {
 		.name = description->name,
@@ -85,17 +85,32 @@ static int restore(TnRegistry *registry, int home, TnDescription *description, T
 		.ttl = description->ttl,
 		.idle_ttl = description->idle_ttl,
 	};
+
+	tn_registry_fill_parts(registry, &spec, description->name, ret);
+	ret->id = description->id;
+	ret->ephemeral = description->ephemeral;
+	ret->created_ns = description->created_ns;
+	ret->from = description->from;
+	ret->policy = description->policy;
+}
+
+void tn_registry_parts_taken(TnDescription *description, TnNest *nest)
+{
+	description->policy = NULL;
+	description->from.path = NULL;
+	atomic_store(&nest->frozen, description->frozen);
+}
+
+static int restore(TnRegistry *registry, int home, TnDescription *description, TnNest **ret)
+{
 	TnUsage usage = {0};
 	TnNestParts parts;
 	int r;
 
-	tn_registry_fill_parts(registry, &spec, description->name, &parts);
-	parts.id = description->id;
-	parts.created_ns = description->created_ns;
+	tn_registry_parts_of(registry, description, &parts);
 	parts.home = home;
-	parts.from = description->from;
-	parts.policy = description->policy;
-	r = tn_store_open(&parts.store, description->store, home, spec.uid, spec.gid);
+	r = tn_store_open(&parts.store, description->store, home, description->uid,
+			  description->gid);
 	if (r == 0)
 		r = tn_recount_store(&parts.store, &usage);
 	if (r == 0)
@@ -104,16 +119,13 @@ static int restore(TnRegistry *registry, int home, TnDescription *description, T
 		tn_store_clear(&parts.store);
 		return r;
 	}
-	description->policy = NULL;
-	description->from.path = NULL;
+	tn_registry_parts_taken(description, *ret);
 	tn_journal_settle(*ret, NULL,
 			  &(TnChange){
 				  .bytes = (int64_t)usage.bytes,
 				  .inodes = (int64_t)usage.inodes,
 				  .xattrs = (int64_t)usage.xattr_bytes,
 			  });
-	(*ret)->ephemeral = description->ephemeral;
-	atomic_store(&(*ret)->frozen, description->frozen);
 	(*ret)->detached = true;
 	note_last_use(*ret, description->last_used_ns);
 	return 0;

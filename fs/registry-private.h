@@ -67,6 +67,11 @@ void tn_registry_discard_nest(TnRegistry *registry, TnNest *nest);
 void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const char *name,
 			    TnNestParts *ret);
 
+/* The parts of a nest as its description has them; no home, no store. */
+void tn_registry_parts_of(TnRegistry *registry, const TnDescription *description, TnNestParts *ret);
+/* The nest that was made of them has taken what is owned. */
+void tn_registry_parts_taken(TnDescription *description, TnNest *nest);
+
 /* --- registry-load.c; before any other thread runs --- */
 
 /* Restores what an earlier daemon left in the store, wipes what does not live on. 0 or -errno. */

@@ -41,10 +41,10 @@ int tn_state_new(TnState **ret)
 	return 0;
 }
 
-int tn_state_open(TnState **ret, int fd)
+int tn_state_check(int fd)
 {
-	TnState *state;
 	struct stat st;
+	TnState *state;
 	int r;
 
 	if (fstat(fd, &st) < 0)
@@ -54,13 +54,21 @@ int tn_state_open(TnState **ret, int fd)
 	r = map(&state, fd);
 	if (r < 0)
 		return r;
-	if (state->magic != MAGIC || state->version != VERSION) {
-		munmap(state, sizeof(TnState));
-		return -EBADMSG;
-	}
-	state->fd = fd;
-	*ret = state;
-	return 0;
+	if (state->magic != MAGIC || state->version != VERSION)
+		r = -EBADMSG;
+	munmap(state, sizeof(TnState));
+	return r;
+}
+
+int tn_state_open(TnState **ret, int fd)
+{
+	int r = tn_state_check(fd);
+
+	if (r == 0)
+		r = map(ret, fd);
+	if (r == 0)
+		(*ret)->fd = fd;
+	return r;
 }
 
 void tn_state_free(TnState *state)

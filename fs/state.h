@@ -46,6 +46,12 @@ typedef struct TnSlot {
 
 #define TN_ATTEMPTS_MOST 3U
 
+/* What a keeper that takes over from another has to know besides. */
+typedef struct TnResume {
+	int32_t runtime, store, runtime_lock, store_lock, attach, control;
+	uint64_t userns_dev, userns_ino, instance_id;
+} TnResume;
+
 typedef struct TnState {
 	uint64_t magic;
 	uint32_t version, reserved;
@@ -55,6 +61,7 @@ typedef struct TnState {
 	_Atomic uint32_t fault;    /* the last worker died of something it did, or hung */
 	_Atomic uint64_t progress; /* moves when a worker that takes over gets something done */
 	int32_t fd;
+	TnResume resume;
 	_Alignas(64) uint8_t recents[TN_STATE_RECENTS];
 	TnStateNest nests[TN_STATE_NESTS];
 	_Alignas(4096) TnSlot slots[TN_SLOTS]; /* the last one is for the nests' own work */
@@ -62,6 +69,8 @@ typedef struct TnState {
 
 /* A new one; the descriptor is state->fd. 0 or -errno. */
 int tn_state_new(TnState **ret);
+/* Could this program take the one behind fd over? Changes nothing. 0, -EBADMSG or -errno. */
+int tn_state_check(int fd);
 /* The one behind fd, which it takes on success. 0, -EBADMSG (of another version) or -errno. */
 int tn_state_open(TnState **ret, int fd);
 void tn_state_free(TnState *state); /* unmaps, closes; takes NULL */

@@ -256,6 +256,55 @@ static int daemon_stop(const TnVerb *verb, const TnCtlOptions *options, gboolean
 	return TN_CTL_OK;
 }
 
+#define UPGRADE_STEPS 200 /* of 50 ms: how long the new one may take */
+
+/* What the new worker says of itself, once it answers; NULL with an error when it does not. */
+static JsonObject *await_new(const TnCtlOptions *options, gint64 old_worker, GError **error)
+{
+	for (int i = 0; i < UPGRADE_STEPS; i++) {
+		JsonObject *status;
+
+		g_usleep(50000);
+		g_clear_error(error);
+		status = ask(options, NULL, error);
+		if (status != NULL && number(status, "worker_pid") != old_worker)
+			return status;
+		if (status != NULL)
+			json_object_unref(status);
+	}
+	if (*error == NULL)
+		g_set_error(error, TN_CLIENT_ERROR, TN_CTL_FAILED,
+			    "daemon: is still the old one (look at its log)");
+	return NULL;
+}
+
+/* For `restart`, too: running sandboxes notice neither. */
+static int daemon_upgrade(const TnVerb *verb, const TnCtlOptions *options)
+{
+	g_autoptr(TnClient) client = NULL;
+	g_autoptr(JsonObject) before = NULL, reply = NULL;
+	g_autofree char *line = NULL;
+	GError *error = NULL;
+	JsonObject *after;
+
+	before = ask(options, &client, &error);
+	if (before == NULL)
+		return tn_ctl_fail(verb, error);
+	reply = tn_client_call(client, "Upgrade", NULL, &error);
+	if (reply == NULL)
+		return tn_ctl_fail(verb, error);
+	after = await_new(options, number(before, "worker_pid"), &error);
+	if (after == NULL)
+		return tn_ctl_fail(verb, error);
+	line = g_strdup_printf("%s (version %s, pid %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
+			       " sandboxes go on)",
+			       strcmp(verb->name, "daemon restart") == 0 ? "restarted" : "upgraded",
+			       member(after, "version"), number(after, "keeper_pid"),
+			       number(after, "attachments"));
+	print_running(options, after, line);
+	return TN_CTL_OK;
+}
+
 int tn_verb_daemon(const TnVerb *verb, int argc, char **argv)
 {
 	gboolean force = FALSE;
@@ -264,7 +313,8 @@ int tn_verb_daemon(const TnVerb *verb, int argc, char **argv)
 		 "Stop although sandboxes use it: their /tmp fails from then on", NULL},
 		{NULL},
 	};
-	TnVerb start = *verb, stop = *verb, look = *verb; /* named for messages */
+	/* named for messages */
+	TnVerb start = *verb, stop = *verb, look = *verb, restart = *verb, upgrade = *verb;
 	TnCtlOptions options;
 	const char *what;
 	int status;
@@ -274,6 +324,8 @@ int tn_verb_daemon(const TnVerb *verb, int argc, char **argv)
 	start.name = "daemon start";
 	stop.name = "daemon stop";
 	look.name = "daemon status";
+	restart.name = "daemon restart";
+	upgrade.name = "daemon upgrade";
 	what = options.arguments[0];
 	if (strcmp(what, "stop") == 0)
 		return daemon_stop(&stop, &options, force);
@@ -283,5 +335,9 @@ int tn_verb_daemon(const TnVerb *verb, int argc, char **argv)
 		return daemon_start(&start, &options);
 	if (strcmp(what, "status") == 0)
 		return daemon_status(&look, &options);
-	return tn_ctl_usage(verb, what, "neither start, stop nor status");
+	if (strcmp(what, "restart") == 0)
+		return daemon_upgrade(&restart, &options);
+	if (strcmp(what, "upgrade") == 0)
+		return daemon_upgrade(&upgrade, &options);
+	return tn_ctl_usage(verb, what, "neither start, stop, status, restart nor upgrade");
 }

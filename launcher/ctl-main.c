@@ -37,7 +37,8 @@ static const TnVerb verbs[] = {
 	{"freeze", "NAME", "refuse every change in a nest (EROFS)", tn_verb_freeze},
 	{"thaw", "NAME", "allow changes again", tn_verb_thaw},
 	{"gc", "", "evict what has outlived its time, look after the store", tn_verb_gc},
-	{"daemon", "start|stop|status", "start, stop or look at the daemon", tn_verb_daemon},
+	{"daemon", "start|stop|status|restart|upgrade",
+	 "start, stop, look at or replace the daemon", tn_verb_daemon},
 	{"doctor", "", "check what this machine has and lacks", tn_verb_doctor},
 	{"help", "[VERB]", "show this, or one verb's options", tn_verb_help},
 };

@@ -6,8 +6,11 @@
 
 killable() { printf "%s" "$TT_BUILD/tests/crash/$1"; }
 
+only root a_service_manager_keeps_the_views
 only root killed_at_every_step_in_memory killed_twice_at_every_step_in_memory
 long killed_twice_at_every_step killed_twice_at_every_step_in_memory two_thousand_random_kills
+long twenty_live_upgrades_under_load
+limit twenty_live_upgrades_under_load 300
 long two_thousand_random_kills_without_resend two_thousand_random_kills_in_memory
 limit killed_at_every_step 400
 limit killed_at_every_step_in_memory 400
@@ -144,6 +147,77 @@ case_an_ephemeral_nest_still_ends_with_its_sandbox() {
 	eventually 5 no_nests
 	eventually 5 trash_is_empty
 	stop_daemon
+}
+
+# upgrades N: under load; each time a new nest works as well
+upgrades() {
+	local clients i keeper status=0
+	own_daemon
+	tmpnest daemon start
+	keeper=$(daemon_pid)
+	background clients tmpnest run --nest busy -- "$(killable clients)" /tmp 4 "$TT_WORK/stop"
+	clients=$!
+	sleep 1
+	for ((i = 0; i < $1; i++)); do
+		if ((i % 2)); then tmpnest daemon restart; else tmpnest daemon upgrade; fi
+		runs 0 tmpnest run -- sh -c 'echo x >/tmp/x && cat /tmp/x'
+		runs 0 tmpnest run --nest busy -- true
+	done
+	equal 'the process of the keeper' "$(daemon_pid)" "$keeper"
+	touch stop
+	wait "$clients" || status=$?
+	cat clients.log
+	equal 'exit status of the clients' "$status" 0
+	tmpnest show --verify busy
+	stop_daemon
+}
+
+case_live_upgrades_under_load() { upgrades 3; }
+case_twenty_live_upgrades_under_load() { upgrades 20; }
+
+# The program of another version may lay out its records in another way.
+case_a_program_that_cannot_take_over_is_refused() {
+	own_daemon
+	mkdir lib
+	cp "$TT_BUILD/fs/tmpnestd" lib/tmpnestd
+	lib/tmpnestd --runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	background view tmpnest run --nest v -- sh -c 'echo made; exec sleep 100'
+	wait_for_line view made
+	printf '#!/bin/sh\nexit 3\n' >lib/other
+	chmod 755 lib/other
+	mv lib/other lib/tmpnestd
+	runs 1 tmpnest daemon upgrade
+	contains 'the reason' "$err" 'cannot take over'
+	runs 0 tmpnest run --nest v -- true
+	equal 'sandboxes' "$(nest v attachments)" 1
+	stop_daemon
+}
+
+case_a_service_manager_keeps_the_views() {
+	own_daemon
+	local clients manager status=0
+	background manager "$TT_PYTHON" "$ROOT/tests/crash/service-manager.py" "$TT_WORK" \
+		"$TT_BUILD/fs/tmpnestd" --system --foreground --fd-store \
+		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	eventually 10 eval '[ "$(cat starts)" = 1 ]'
+	manager=$(cat pid)
+	background clients tmpnest run --nest busy -- "$(killable clients)" /tmp 4 "$TT_WORK/stop"
+	clients=$!
+	sleep 1
+	for i in 2 3 4; do
+		kill -HUP "$manager"
+		eventually 20 eval '[ "$(cat starts)" = $i ]'
+		runs 0 tmpnest run -- sh -c 'echo x >/tmp/x && cat /tmp/x'
+	done
+	differ 'descriptors that it kept' "$(cat stored)" 0
+	touch stop
+	wait "$clients" || status=$?
+	cat clients.log
+	equal 'exit status of the clients' "$status" 0
+	tmpnest show --verify busy
+	tmpnest evict busy
+	kill -TERM "$manager"
+	eventually 10 daemon_is_gone
 }
 
 main "$@"
