@@ -196,7 +196,7 @@ case_a_program_that_cannot_take_over_is_refused() {
 case_a_service_manager_keeps_the_views() {
 	own_daemon
 	local clients manager status=0
-	background manager "$TT_PYTHON" "$ROOT/tests/crash/service-manager.py" "$TT_WORK" \
+	background manager "$TT_PYTHON" "$(dirname "$TT_SCRIPT")/../crash/service-manager.py" "$TT_WORK" \
 		"$TT_BUILD/fs/tmpnestd" --system --foreground --fd-store \
 		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
 	eventually 10 eval '[ "$(cat starts)" = 1 ]'
@@ -218,6 +218,9 @@ case_a_service_manager_keeps_the_views() {
 	tmpnest evict busy
 	kill -TERM "$manager"
 	eventually 10 daemon_is_gone
+	# Nobody gives the descriptors back now: the next daemon begins anew.
+	tmpnest daemon start
+	stop_daemon
 }
 
 main "$@"
