@@ -73,8 +73,8 @@ capture() {
 	out=$(tr -d '\000' <"$TT_WORK/.out")
 	err=$(tr -d '\000' <"$TT_WORK/.err")
 	printf '$ %s\n  status %s\n' "$*" "$status"
-	[ -z "$out" ] || printf '%s\n' "$out" | sed 's/^/  out: /' | head -40
-	[ -z "$err" ] || printf '%s\n' "$err" | sed 's/^/  err: /' | head -40
+	[ -z "$out" ] || printf '%s\n' "$out" | sed -n '1,40s/^/  out: /p'
+	[ -z "$err" ] || printf '%s\n' "$err" | sed -n '1,40s/^/  err: /p'
 }
 
 equal() { # WHAT GOT WANTED
