@@ -12,6 +12,7 @@
 
 #include "charge.h"
 #include "dispatch.h"
+#include "events.h"
 #include "journal.h"
 #include "log.h"
 #include "macros.h"
@@ -390,4 +391,6 @@ void tn_registry_adopt(TnRegistry *registry)
 	resume_each(registry);
 	finish_evictions(registry);
 	atomic_fetch_add(&registry->state->progress, 1);
+	if (atomic_load(&registry->state->restarts) > 0)
+		tn_event_hub_add(registry->events, TN_EVENT_RESTART, 0, (uid_t)-1, NULL);
 }

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define TN_ARENA_MAGIC 0x616e6574736e6d74ULL
-#define TN_ARENA_VERSION 1
+#define TN_ARENA_VERSION 2
 
 #define TN_NODES_MAX (1U << 24)
 #define TN_LINKS_MAX (1U << 24)
@@ -107,6 +107,8 @@ typedef struct TnArenaHeader {
 	TnArenaDescriptors descriptors;
 	_Atomic uint32_t evicting, attached_once;
 	_Atomic uint32_t life_copy; /* which copy of the attachments holds (nest-life.c); 0: none */
+	_Atomic uint64_t
+		view_dev; /* st_dev of the mounts of this superblock or the last, 0: unknown */
 } TnArenaHeader;
 
 typedef struct TnArena {

@@ -97,7 +97,6 @@ struct TnNest {
 	_Atomic uint64_t ended; /* generation whose device said ENODEV to a serving thread, or 0 */
 	TnEvents *events;       /* what happened here, for operators; NULL: not noted */
 	TnStats *stats;         /* of the daemon; borrowed from the registry, or NULL */
-	_Atomic uint64_t view_dev; /* st_dev of the view's mounts, 0: unknown */
 	_Atomic uint64_t busy_ns;  /* time that requests took, all together */
 	struct TnNest *next;       /* the registry's list */
 };

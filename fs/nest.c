@@ -340,7 +340,8 @@ static void note_device(TnNest *nest, int mount)
 	struct statx stx;
 
 	if (statx(mount, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &stx) == 0)
-		atomic_store(&nest->view_dev, makedev(stx.stx_dev_major, stx.stx_dev_minor));
+		atomic_store(&nest->arena.header->view_dev,
+			     makedev(stx.stx_dev_major, stx.stx_dev_minor));
 }
 
 static int attach(TnNest *nest, TnAttachment *ret)
@@ -570,7 +571,7 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 	ret->store_full_total = atomic_load(&nest->store_full);
 	ret->requests_total = count_requests(header);
 	ret->last_used_ns = atomic_load(&header->last_used_ns);
-	ret->view_dev = (dev_t)atomic_load(&nest->view_dev);
+	ret->view_dev = (dev_t)atomic_load(&header->view_dev);
 	ret->busy_ns = atomic_load(&nest->busy_ns);
 	pthread_mutex_lock(&nest->table_lock);
 	ret->nodes_cached = tn_node_count(nest->table);

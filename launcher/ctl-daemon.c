@@ -108,9 +108,14 @@ static void print_status(JsonObject *status)
 	}
 	tn_format_duration((guint64)MAX(number(status, "uptime"), 0), uptime);
 	printf("%-12suid %" G_GINT64_FORMAT ", keeper %" G_GINT64_FORMAT
-	       ", worker %" G_GINT64_FORMAT ", up %s\n",
+	       ", worker %" G_GINT64_FORMAT ", up %s",
 	       "process", number(status, "uid"), number(status, "keeper_pid"),
 	       number(status, "worker_pid"), uptime);
+	if (number(status, "worker_restarts") > 0)
+		printf(", %" G_GINT64_FORMAT " worker%s replaced",
+		       number(status, "worker_restarts"),
+		       number(status, "worker_restarts") > 1 ? "s" : "");
+	putchar('\n');
 	printf("%-12s%" G_GINT64_FORMAT " nests, %" G_GINT64_FORMAT " sandboxes\n", "use",
 	       number(status, "nests"), number(status, "attachments"));
 	print_store(status);

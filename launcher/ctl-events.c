@@ -76,6 +76,52 @@ static gboolean print_part(JsonObject *part, void *data, GError **error)
 	return !ferror(stdout);
 }
 
+typedef struct Asking {
+	const TnCtlOptions *options;
+	gint64 owner, since;
+} Asking;
+
+/* One connection's worth. FALSE with *ret_lost: the daemon, or its worker, has gone. */
+static gboolean ask(const Asking *asking, Printing *printing, gboolean *ret_lost, GError **error)
+{
+	g_autoptr(TnClient) client = tn_client_open(&asking->options->choice, error);
+	JsonObject *parameters;
+
+	*ret_lost = FALSE;
+	if (client == NULL)
+		return FALSE;
+	parameters = json_object_new();
+	if (asking->options->n_arguments > 0)
+		json_object_set_string_member(parameters, "name", asking->options->arguments[0]);
+	if (asking->owner >= 0)
+		json_object_set_int_member(parameters, "owner_uid", asking->owner);
+	json_object_set_int_member(parameters, "since", asking->since);
+	json_object_set_boolean_member(parameters, "follow", printing->follow);
+	if (printing->follow)
+		tn_client_set_timeout(client, 0);
+	if (tn_client_each(client, "GetEvents", parameters, print_part, printing, error))
+		return TRUE;
+	*ret_lost =
+		*error != NULL && (*error)->code == TN_CTL_FAILED && tn_client_wait_end(client, 1);
+	return FALSE;
+}
+
+/*
+ * A worker that is replaced takes its connections along, and its successor counts events from
+ * one: who follows is connected again and sees all that it has noted, its own start first.
+ */
+static gboolean follow(Asking *asking, Printing *printing, GError **error)
+{
+	gboolean lost, connected;
+
+	do {
+		g_clear_error(error);
+		connected = ask(asking, printing, &lost, error);
+		asking->since = 0;
+	} while (!connected && lost);
+	return connected;
+}
+
 int tn_verb_events(const TnVerb *verb, int argc, char **argv)
 {
 	char *owner_text = NULL;
@@ -88,10 +134,10 @@ int tn_verb_events(const TnVerb *verb, int argc, char **argv)
 		TN_CTL_OWNER_ENTRY(owner_text),
 		{NULL},
 	};
-	g_autoptr(TnClient) client = NULL;
-	JsonObject *parameters;
 	TnCtlOptions options;
+	Asking asking;
 	GError *error = NULL;
+	gboolean lost;
 	int status;
 
 	if (!tn_ctl_parse(verb, argc, argv, entries, 0, 1, &options, &status))
@@ -99,20 +145,10 @@ int tn_verb_events(const TnVerb *verb, int argc, char **argv)
 	if (!tn_ctl_owner(verb, owner_text, &owner) ||
 	    (options.n_arguments > 0 && !tn_ctl_check_name(verb, options.arguments[0])))
 		return TN_CTL_USAGE;
-	client = tn_client_open(&options.choice, &error);
-	if (client == NULL)
-		return tn_ctl_fail(verb, error);
 	printing.json = options.json;
-	parameters = json_object_new();
-	if (options.n_arguments > 0)
-		json_object_set_string_member(parameters, "name", options.arguments[0]);
-	if (owner >= 0)
-		json_object_set_int_member(parameters, "owner_uid", owner);
-	json_object_set_int_member(parameters, "since", since);
-	json_object_set_boolean_member(parameters, "follow", printing.follow);
-	if (printing.follow)
-		tn_client_set_timeout(client, 0);
-	if (!tn_client_each(client, "GetEvents", parameters, print_part, &printing, &error) &&
+	asking = (Asking){.options = &options, .owner = owner, .since = since};
+	if (!(printing.follow ? follow(&asking, &printing, &error)
+			      : ask(&asking, &printing, &lost, &error)) &&
 	    error != NULL)
 		return tn_ctl_fail(verb, error);
 	return TN_CTL_OK;

@@ -211,6 +211,32 @@ time.sleep(60)'
 	tmpnest evict held other
 }
 
+worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
+worker_is_new() { [ "$(worker_pid)" != "$1" ]; }
+
+case_a_replaced_worker_is_told_and_counted() {
+	own_daemon
+	background holder tmpnest run --nest held -- sh -c 'exec 7>/tmp/open; echo ready; sleep 60'
+	wait_for_line holder ready
+	background follower tmpnest events --follow
+	wait_for_line follower attach
+	runs 0 tmpnest daemon status
+	lacks 'nothing yet' "$out" replaced
+	local worker
+	worker=$(worker_pid)
+	kill -9 "$worker"
+	eventually 10 worker_is_new "$worker"
+	runs 0 tmpnest events --json
+	contains 'the event' "$out" '"worker_restart"'
+	wait_for_line follower worker_restart
+	equal 'in the metrics' "$(tmpnest metrics | grep ^tmpnest_worker_restarts_total)" 'tmpnest_worker_restarts_total 1'
+	runs 0 tmpnest daemon status
+	contains 'in the status' "$out" '1 worker replaced'
+	equal 'who holds what' "$(tmpnest lsof held --json | json 'sorted(set(e["path"] for e in d))')" '["/tmp/open"]'
+	end_background
+	stop_daemon
+}
+
 screen() { tmux -L "$socket" capture-pane -p; }
 screen_shows() { screen | grep -qF -- "$1"; }
 screen_lacks() { ! screen_shows "$1"; }
