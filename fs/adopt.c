@@ -34,6 +34,12 @@ static TnNest *find(TnRegistry *registry, uint64_t id)
 	return nest;
 }
 
+/* The first slot from i on that a thread has used, or that is for the nests' own work. */
+static uint32_t used_slot(TnState *state, uint32_t i)
+{
+	return i < atomic_load(&state->slots_end) || i > TN_SHARE_WORK ? i : TN_SHARE_WORK;
+}
+
 /* --- nests ----------------------------------------------------------------------------------- */
 
 static void close_descriptors(TnArenaHeader *header)
@@ -115,7 +121,7 @@ static void open_nests(TnRegistry *registry)
 {
 	TnState *state = registry->state;
 
-	for (uint32_t i = 0; i < TN_STATE_NESTS; i++) {
+	for (uint32_t i = 0; i < atomic_load(&state->nests_end); i++) {
 		TnStateNest *entry = &state->nests[i];
 		uint64_t id = atomic_load(&entry->id);
 		int r;
@@ -138,7 +144,7 @@ static void open_nests(TnRegistry *registry)
 
 static void forget_attempts(TnState *state)
 {
-	for (uint32_t i = 0; i < TN_STATE_NESTS; i++)
+	for (uint32_t i = 0; i < atomic_load(&state->nests_end); i++)
 		atomic_store(&state->nests[i].attempts, 0);
 }
 
@@ -148,7 +154,7 @@ static void forgive(TnState *state)
 	if (atomic_load(&state->fault))
 		return;
 	forget_attempts(state);
-	for (uint32_t i = 0; i < TN_SLOTS; i++)
+	for (uint32_t i = used_slot(state, 0); i < TN_SLOTS; i = used_slot(state, i + 1))
 		atomic_store(&state->slots[i].attempts, 0);
 }
 
@@ -174,7 +180,8 @@ typedef void (*OnJournal)(TnNest *nest, TnJournal *journal);
 
 static void each_journal(TnRegistry *registry, OnJournal call)
 {
-	for (uint32_t i = 0; i < TN_SLOTS; i++) {
+	for (uint32_t i = used_slot(registry->state, 0); i < TN_SLOTS;
+	     i = used_slot(registry->state, i + 1)) {
 		TnSlot *slot = &registry->state->slots[i];
 		TnNest *nest = find(registry, slot->nest_id);
 
@@ -186,7 +193,8 @@ static void each_journal(TnRegistry *registry, OnJournal call)
 /* References of a reply that is whole are the kernel's; all others are given anew. */
 static void take_references_back(TnRegistry *registry)
 {
-	for (uint32_t i = 0; i < TN_SLOTS; i++) {
+	for (uint32_t i = used_slot(registry->state, 0); i < TN_SLOTS;
+	     i = used_slot(registry->state, i + 1)) {
 		TnSlot *slot = &registry->state->slots[i];
 		TnNest *nest = find(registry, slot->nest_id);
 
@@ -273,7 +281,7 @@ static void answer(TnState *state, TnNest *nest, TnSlot *slot)
 
 static void answer_all(TnRegistry *registry, bool begun)
 {
-	for (uint32_t i = 0; i < TN_SERVING_MOST; i++) {
+	for (uint32_t i = 0; i < atomic_load(&registry->state->slots_end); i++) {
 		TnSlot *slot = &registry->state->slots[i];
 		uint32_t state = atomic_load(&slot->state);
 
@@ -288,7 +296,7 @@ static void answer_all(TnRegistry *registry, bool begun)
 
 static void recount_files(TnRegistry *registry)
 {
-	for (uint32_t i = 0; i < TN_SERVING_MOST; i++) {
+	for (uint32_t i = 0; i < atomic_load(&registry->state->slots_end); i++) {
 		TnSlot *slot = &registry->state->slots[i];
 
 		if (atomic_load(&slot->state) != TN_SLOT_READ)
@@ -376,7 +384,8 @@ void tn_registry_adopt(TnRegistry *registry)
 		return;
 	forgive(registry->state);
 	open_nests(registry);
-	for (uint32_t i = 0; i < TN_SLOTS; i++)
+	for (uint32_t i = used_slot(registry->state, 0); i < TN_SLOTS;
+	     i = used_slot(registry->state, i + 1))
 		settle_state(registry, &registry->state->slots[i]);
 	each_journal(registry, tn_journal_redo);
 	each_journal(registry, tn_journal_mend_references);

@@ -101,7 +101,7 @@ int tn_descriptors_tidy(const TnWorkerEnv *env)
 	Keep all = {0};
 
 	keep_own(env, &all);
-	for (uint32_t i = 0; i < TN_STATE_NESTS; i++) {
+	for (uint32_t i = 0; i < atomic_load(&state->nests_end); i++) {
 		if (atomic_load(&state->nests[i].id))
 			keep_nest(&state->nests[i], &all);
 	}

@@ -389,6 +389,9 @@ static int start_thread(TnServe *serve)
 		return -EAGAIN;
 	thread->serve = serve;
 	thread->slot = &serve->state->slots[serve->n_threads];
+	thread->slot->journal.share = serve->n_threads;
+	if (atomic_load(&serve->state->slots_end) <= serve->n_threads)
+		atomic_store(&serve->state->slots_end, serve->n_threads + 1);
 	thread->identity = (TnIdentity){.uid = geteuid(), .gid = getegid()};
 	r = pthread_create(&thread->thread, NULL, serve_thread, thread);
 	if (r)

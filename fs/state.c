@@ -32,8 +32,7 @@ int tn_state_new(TnState **ret)
 	r = map(&state, fd);
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < TN_SLOTS; i++)
-		state->slots[i].journal.share = i;
+	state->slots[TN_SHARE_WORK].journal.share = TN_SHARE_WORK;
 	state->fd = tn_steal_fd(&fd);
 	state->version = VERSION;
 	state->magic = MAGIC;
@@ -84,30 +83,34 @@ void tn_state_free(TnState *state)
 
 void tn_state_forget(TnState *state)
 {
-	for (uint32_t i = 0; i < TN_STATE_NESTS; i++)
+	for (uint32_t i = 0; i < atomic_load(&state->nests_end); i++)
 		atomic_store(&state->nests[i].id, 0);
-	for (uint32_t i = 0; i < TN_SLOTS; i++)
+	for (uint32_t i = 0; i < atomic_load(&state->slots_end); i++)
 		atomic_store(&state->slots[i].state, TN_SLOT_IDLE);
+	atomic_store(&state->slots[TN_SHARE_WORK].state, TN_SLOT_IDLE);
 }
 
 int tn_state_add(TnState *state, uint64_t nest_id, int arena)
 {
-	for (uint32_t i = 0; i < TN_STATE_NESTS; i++) {
-		TnStateNest *nest = &state->nests[i];
+	uint32_t end = atomic_load(&state->nests_end), i = 0;
+	TnStateNest *nest;
 
-		if (atomic_load(&nest->id))
-			continue;
-		nest->arena = arena;
-		atomic_store(&nest->attempts, 0);
-		atomic_store(&nest->id, nest_id);
-		return 0;
-	}
-	return -ENOSPC;
+	while (i < end && atomic_load(&state->nests[i].id))
+		i++;
+	if (i == TN_STATE_NESTS)
+		return -ENOSPC;
+	nest = &state->nests[i];
+	nest->arena = arena;
+	atomic_store(&nest->attempts, 0);
+	atomic_store(&nest->id, nest_id);
+	if (i == end)
+		atomic_store(&state->nests_end, end + 1);
+	return 0;
 }
 
 void tn_state_remove(TnState *state, uint64_t nest_id)
 {
-	for (uint32_t i = 0; i < TN_STATE_NESTS; i++) {
+	for (uint32_t i = 0; i < atomic_load(&state->nests_end); i++) {
 		if (atomic_load(&state->nests[i].id) == nest_id)
 			atomic_store(&state->nests[i].id, 0);
 	}

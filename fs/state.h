@@ -61,6 +61,8 @@ typedef struct TnState {
 	_Atomic uint32_t fault;    /* the last worker died of something it did, or hung */
 	_Atomic uint64_t progress; /* moves when a worker that takes over gets something done */
 	int32_t fd;
+	/* First of each that was never used: the rest of the memory is not touched. */
+	_Atomic uint32_t nests_end, slots_end;
 	TnResume resume;
 	_Alignas(64) uint8_t recents[TN_STATE_RECENTS];
 	TnStateNest nests[TN_STATE_NESTS];
