@@ -3,7 +3,6 @@
 
 #include "config.h"
 #include "kernel.h"
-#include "state.h"
 #include "sys.h"
 #include "why.h"
 
@@ -274,11 +273,6 @@ static JsonObject *features_json(const TnControl *control)
 	return features;
 }
 
-uint64_t tn_control_restarts(const TnControl *control)
-{
-	return control->env->state ? atomic_load(&control->env->state->restarts) : 0;
-}
-
 static void status(TnVarlinkCall *call, JsonObject *parameters, void *data)
 {
 	TnControl *control = data;
@@ -298,7 +292,7 @@ static void status(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	json_object_set_int_member(reply, "uid", env->uid);
 	json_object_set_int_member(reply, "keeper_pid", env->keeper_pid);
 	json_object_set_int_member(reply, "worker_pid", getpid());
-	tn_control_set_count(reply, "worker_restarts", tn_control_restarts(control));
+	tn_control_set_count(reply, "worker_restarts", tn_registry_restarts(control->registry));
 	json_object_set_string_member(reply, "instance", instance);
 	json_object_set_string_member(reply, "version", TN_VERSION);
 	tn_control_set_text(reply, "runtime_dir", env->paths->runtime_dir);

@@ -70,7 +70,7 @@ void tn_control_get_metrics(TnVarlinkCall *call, JsonObject *parameters, void *d
 		return;
 	reply = json_object_new();
 	tn_control_set_time(reply, "started", control->started_ns);
-	tn_control_set_count(reply, "worker_restarts", tn_control_restarts(control));
+	tn_control_set_count(reply, "worker_restarts", tn_registry_restarts(control->registry));
 	add_store(reply, control->env->store);
 	if (caller->uid == 0 || caller->uid == control->env->uid)
 		add_whole(control, reply);

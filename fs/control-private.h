@@ -36,9 +36,6 @@ const TnVarlinkMethod *tn_control_methods(size_t *ret_n);
 /* Answers with the nest as it is now; consumes the reference. */
 void tn_control_reply_nest(TnVarlinkCall *call, TnNest *nest);
 
-/* How often the worker was replaced since the keeper began. */
-uint64_t tn_control_restarts(const TnControl *control);
-
 /* control-life.c */
 void tn_control_set_frozen(TnVarlinkCall *call, JsonObject *parameters, void *data);
 void tn_control_collect_garbage(TnVarlinkCall *call, JsonObject *parameters, void *data);

@@ -22,3 +22,8 @@ void tn_registry_each_latency(const TnRegistry *registry, TnLatencyVisit visit, 
 			visit(tn_opcode_name(i), latency, data);
 	}
 }
+
+uint64_t tn_registry_restarts(const TnRegistry *registry)
+{
+	return registry->state ? atomic_load(&registry->state->restarts) : 0;
+}

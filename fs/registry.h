@@ -114,6 +114,8 @@ int tn_registry_evict(TnRegistry *registry, TnNest *nest, bool force, uint32_t *
 /* Events of all nests, and counts; they live as long as the registry. */
 TnEventHub *tn_registry_events(TnRegistry *registry);
 const TnStats *tn_registry_stats(const TnRegistry *registry);
+/* How often the worker was replaced since the daemon began. */
+uint64_t tn_registry_restarts(const TnRegistry *registry);
 /* How long requests took, of each operation that there were any of. */
 typedef void (*TnLatencyVisit)(const char *operation, const TnLatency *latency, void *data);
 void tn_registry_each_latency(const TnRegistry *registry, TnLatencyVisit visit, void *data);

@@ -370,6 +370,11 @@ const TnStats *tn_registry_stats(const TnRegistry *registry)
 	return NULL;
 }
 
+uint64_t tn_registry_restarts(const TnRegistry *registry)
+{
+	return 0;
+}
+
 void tn_registry_each_latency(const TnRegistry *registry, TnLatencyVisit visit, void *data)
 {
 }
