@@ -81,9 +81,10 @@ static bool add_plus(TnRequest *request, int dir, const StoreEntry *entry, size_
 		return false;
 	/* nodeid 0 makes the kernel take the name alone. */
 	if (!is_dot(entry->name)) {
-		if (fstatat(dir, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return true;
-		if (tn_fill_entry(request, request->node, entry->name, &st, &entry_out) < 0)
+		if (fstatat(dir, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			if (errno == ENOENT)
+				return true;
+		} else if (tn_fill_entry(request, request->node, entry->name, &st, &entry_out) < 0)
 			entry_out = (struct fuse_entry_out){0};
 	}
 	out = tn_reply_alloc(request, size);

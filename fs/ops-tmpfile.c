@@ -86,8 +86,10 @@ static int reply_unnamed(TnRequest *request, uint32_t index)
 	struct stat st;
 	int r = tn_resolve_stat(request->nest, index, &st);
 
-	if (r < 0)
+	if (r < 0) {
+		take_back(request->nest, index); /* the kernel will not know it */
 		return r;
+	}
 	entry = tn_reply_alloc(request, sizeof(*entry));
 	entry->nodeid = tn_node_at(request->nest->table, index)->id;
 	entry->entry_valid = entry->attr_valid = TN_VALID_SECONDS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a test and the worker that it kills share: when to die. */
+/* What a test and the worker that it troubles share: when to die, which call is to fail. */
 #pragma once
 
 #include <stdatomic.h>
@@ -10,4 +10,8 @@ typedef struct KillFile {
 	_Atomic int64_t second;  /* once that one has died: points until its successor dies */
 	_Atomic uint64_t passed; /* points so far */
 	_Atomic uint64_t killed; /* workers so far */
+	_Atomic int64_t fail_in; /* calls to the store until one fails; 0: none */
+	_Atomic int64_t error;   /* its errno */
+	_Atomic uint64_t calls;  /* that were looked at */
+	_Atomic uint64_t failed; /* calls that were made to */
 } KillFile;

@@ -26,13 +26,21 @@ static KillFile *map_file(void)
 	return base == MAP_FAILED ? NULL : base;
 }
 
-void tn_kill_point(void)
+KillFile *tn_kill_file(void);
+KillFile *tn_kill_file(void)
 {
 	static KillFile *_Atomic file;
 	KillFile *kill_file = file;
 
 	if (!kill_file)
 		file = kill_file = map_file();
+	return kill_file;
+}
+
+void tn_kill_point(void)
+{
+	KillFile *kill_file = tn_kill_file();
+
 	if (!kill_file)
 		return;
 	atomic_fetch_add(&kill_file->passed, 1);

@@ -430,10 +430,9 @@ static const char *tidy_noreplace(void)
 
 static const char *act_append(void)
 {
-	int fd = open("f", O_WRONLY | O_APPEND);
-
-	MUST(fd >= 0 && write(fd, " and more", 9) == 9);
-	close(fd);
+	held = open("f", O_WRONLY | O_APPEND);
+	MUST(held >= 0 && write(held, " and more", 9) == 9);
+	tn_close(&held);
 	return NULL;
 }
 
@@ -620,20 +619,29 @@ static const char *prepare_many(void)
 	return NULL;
 }
 
-static const char *act_list(void)
+static int list(DIR *stream)
 {
-	DIR *stream = opendir("d");
 	struct dirent *item;
 	struct stat st;
 	int n = 0;
 
-	MUST(stream);
+	errno = 0;
 	while ((item = readdir(stream))) {
 		n++;
-		MUST(fstatat(dirfd(stream), item->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0);
+		if (fstatat(dirfd(stream), item->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return -1;
 	}
-	closedir(stream);
-	errno = 0;
+	return errno ? -1 : n;
+}
+
+static const char *act_list(void)
+{
+	DIR *stream = opendir("d");
+	int n = stream ? list(stream) : -1, error = errno;
+
+	if (stream)
+		closedir(stream);
+	errno = n < 0 ? error : 0;
 	MUST(n == 62);
 	return NULL;
 }
@@ -684,6 +692,11 @@ static const char *act_against_lock(void)
 	errno = error;
 	MUST(r < 0 && errno == EWOULDBLOCK);
 	return NULL;
+}
+
+void operations_close(void)
+{
+	tn_close(&held);
 }
 
 const Operation operations[] = {

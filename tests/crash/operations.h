@@ -17,5 +17,8 @@ typedef struct Operation {
 	const char *(*tidy)(void); /* looks once more, and cleans up */
 } Operation;
 
+/* Closes what an operation that failed has left open. */
+void operations_close(void);
+
 extern const Operation operations[];
 extern const size_t n_operations;

@@ -6,12 +6,15 @@
 
 killable() { printf "%s" "$TT_BUILD/tests/crash/$1"; }
 
+only root each_call_to_the_store_fails_once_in_memory
 only root a_service_manager_keeps_the_views
 only root killed_at_every_step_in_memory killed_twice_at_every_step_in_memory
 long killed_twice_at_every_step killed_twice_at_every_step_in_memory two_thousand_random_kills
 long twenty_live_upgrades_under_load
 limit twenty_live_upgrades_under_load 300
 long two_thousand_random_kills_without_resend two_thousand_random_kills_in_memory
+limit each_call_to_the_store_fails_once 300
+limit each_call_to_the_store_fails_once_in_memory 300
 limit killed_at_every_step 400
 limit killed_at_every_step_in_memory 400
 limit killed_twice_at_every_step 3000
@@ -32,7 +35,7 @@ mounts_are_as_before() { cmp before /proc/self/mounts; }
 steps() {
 	own_daemon
 	cat /proc/self/mounts >before
-	head -c 32 /dev/zero >kill-file
+	head -c 64 /dev/zero >kill-file
 	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
 		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
 	tmpnest create --store "$1" steps
@@ -51,6 +54,24 @@ case_killed_at_every_step() { steps dir once; }
 case_killed_at_every_step_in_memory() { steps memory once; }
 case_killed_twice_at_every_step() { steps dir twice; }
 case_killed_twice_at_every_step_in_memory() { steps memory twice; }
+
+# faults STORE: what fails is told to the caller, and that is all
+faults() {
+	own_daemon
+	head -c 64 /dev/zero >kill-file
+	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
+		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	tmpnest create --store "$1" faults
+	tmpnest run --nest faults -- "$(killable faults)" kill-file /tmp >faults.log 2>&1 || {
+		cat faults.log
+		fail 'an error of the store left something behind'
+	}
+	tmpnest show --verify faults
+	stop_daemon
+}
+
+case_each_call_to_the_store_fails_once() { faults dir; }
+case_each_call_to_the_store_fails_once_in_memory() { faults memory; }
 
 # descriptors KEEPER: how many are open; a plain user's keeper shows its to root only
 descriptors() { ls "/proc/$1/fd" 2>/dev/null | wc -l || true; }
