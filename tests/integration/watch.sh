@@ -4,6 +4,8 @@
 . "$(dirname "$0")/../lib.sh"
 
 only root units_are_well_formed the_page_shows_hostile_names_as_text # a browser once is enough
+only root a_reader_sees_a_nest_grow
+long a_reader_sees_a_nest_grow
 
 case_events_tell_what_was_refused_and_to_whom() {
 	runs 0 tmpnest run --nest ev --quota 1M --read-only ro -- sh -c '
@@ -179,6 +181,43 @@ open(b"/tmp/\xff\x1b[2J<script>document.title=1<", "w").write("y")'
 	contains 'the plot' "$dom" '<polyline'
 	contains 'the title is ours' "$dom" '<title>tmpnest</title>'
 	end_background
+	tmpnest evict web
+}
+
+case_a_reader_sees_a_nest_grow() {
+	need chromium chromium
+	tmpnest run --nest grows --quota 64M -- sh -c 'head -c 1048576 /dev/zero >/tmp/first'
+	start_serve
+	runs 0 "$TT_PYTHON" "$TT_TESTS/tools/watch-page" "$TT_WORK/profile" "$url" grows --screenshot page.png \
+		"$(command -v tmpnest)" run --nest grows -- sh -c 'head -c 4194304 /dev/zero >/tmp/second'
+	equal 'what the page showed' "$(head -2 <<<"$out" | xargs)" '1.0 MiB of 64.0 MiB 5.0 MiB of 64.0 MiB'
+	contains 'a picture' "$(head -c 4 page.png)" PNG
+	end_background
+	eventually 5 nest_has grows state idle
+	tmpnest evict grows
+}
+
+query() { curl -sG "$1/api/v1/query" --data-urlencode "query=$2"; }
+value_is() { [ "$(query "$1" "$2" | json '[r["value"][1] for r in d["data"]["result"]]')" = "[\"$3\"]" ]; }
+
+case_a_real_prometheus_scrapes_and_answers() {
+	need prometheus prometheus
+	need curl curl
+	tmpnest run --nest web --quota 8M -- sh -c 'head -c 100000 /dev/zero >/tmp/f'
+	start_serve
+	local port target=${url#http://}
+	port=$("$TT_PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	cp "$TT_TESTS/../data/monitoring/tmpnest.rules.yml" .
+	printf '%s\n' 'global: {scrape_interval: 1s, evaluation_interval: 1s}' 'rule_files: [tmpnest.rules.yml]' \
+		'scrape_configs:' "  - {job_name: tmpnest, static_configs: [{targets: ['${target%/}']}]}" >prometheus.yml
+	background prometheus prometheus --config.file=prometheus.yml --storage.tsdb.path="$TT_WORK/tsdb" \
+		--web.listen-address="127.0.0.1:$port"
+	eventually 30 value_is "http://127.0.0.1:$port" 'tmpnest_nest_used_bytes{nest="web"}' 102400
+	tmpnest run --nest web -- sh -c 'head -c 100000 /dev/zero >/tmp/g'
+	eventually 30 value_is "http://127.0.0.1:$port" 'sum(tmpnest_nest_used_bytes)' 204800
+	equal 'the rules' "$(curl -s "http://127.0.0.1:$port/api/v1/rules" | json 'sorted(set(r["health"] for g in d["data"]["groups"] for r in g["rules"]))')" '["ok"]'
+	end_background
+	eventually 5 nest_has web state idle
 	tmpnest evict web
 }
 
