@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Freezing, and the store as a whole. */
+/* Freezing, rules, and the store as a whole. */
 #include "control-private.h"
+
+#include "why.h"
 
 /* An entry takes less than 400 bytes of the 64 KiB, a name less than 300. */
 #define EVICTED_PER_REPLY 100U
@@ -35,6 +37,60 @@ void tn_control_set_frozen(TnVarlinkCall *call, JsonObject *parameters, void *da
 	tn_nest_unref(nest);
 	tn_control_error_from(&error, r, NULL);
 	tn_control_fail(call, name, &error);
+}
+
+/* Takes the reference. */
+static void change_rules(TnVarlinkCall *call, const char *name, TnNest *nest,
+			 const TnRuleChange *change)
+{
+	TnControlError error = {NULL};
+	char why[TN_WHY_MAX] = "";
+	int r = tn_nest_change_rules(nest, change, why, sizeof(why));
+
+	if (r == 0) {
+		tn_control_reply_nest(call, nest);
+		return;
+	}
+	tn_nest_unref(nest);
+	tn_control_error_from(&error, r, why);
+	tn_control_fail(call, name, &error);
+}
+
+void tn_control_change_rules(TnVarlinkCall *call, JsonObject *parameters, void *data)
+{
+	const char *name = NULL, *kind = NULL;
+	g_autofree const char **add = NULL, **remove = NULL;
+	gint64 owner = -1;
+	const TnVarlinkParam params[] = {
+		{"name", TN_VARLINK_STRING, TRUE, &name},
+		{"kind", TN_VARLINK_STRING, TRUE, &kind},
+		{"add", TN_VARLINK_STRINGS, FALSE, &add},
+		{"remove", TN_VARLINK_STRINGS, FALSE, &remove},
+		{"owner_uid", TN_VARLINK_INT, FALSE, &owner},
+	};
+	TnControlError error = {NULL};
+	TnRuleChange change;
+	TnNest *nest;
+
+	if (!tn_varlink_params(call, parameters, params, G_N_ELEMENTS(params)))
+		return;
+	change = (TnRuleChange){
+		.deny = g_strcmp0(kind, "deny") == 0,
+		.add = add,
+		.n_add = add != NULL ? g_strv_length((char **)add) : 0,
+		.remove = remove,
+		.n_remove = remove != NULL ? g_strv_length((char **)remove) : 0,
+	};
+	if (!change.deny && g_strcmp0(kind, "read_only") != 0) {
+		tn_varlink_fail(call, "InvalidArgument", kind, "there is no such kind of rule",
+				"deny or read_only");
+		return;
+	}
+	nest = tn_control_find(data, tn_varlink_call_peer(call), name, owner, &error);
+	if (nest == NULL)
+		tn_control_fail(call, name, &error);
+	else
+		change_rules(call, name, nest, &change);
 }
 
 JsonObject *tn_control_store_json(TnControl *control)

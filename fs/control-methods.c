@@ -397,6 +397,7 @@ static const TnVarlinkMethod methods[] = {
 	{"SetLimits", set_limits},
 	{"EvictNests", evict_nests},
 	{"SetFrozen", tn_control_set_frozen},
+	{"ChangeRules", tn_control_change_rules},
 	{"CollectGarbage", tn_control_collect_garbage},
 	{"Status", status, TRUE},
 	{"Stop", stop},

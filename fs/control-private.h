@@ -38,6 +38,7 @@ void tn_control_reply_nest(TnVarlinkCall *call, TnNest *nest);
 
 /* control-life.c */
 void tn_control_set_frozen(TnVarlinkCall *call, JsonObject *parameters, void *data);
+void tn_control_change_rules(TnVarlinkCall *call, JsonObject *parameters, void *data);
 void tn_control_collect_garbage(TnVarlinkCall *call, JsonObject *parameters, void *data);
 JsonObject *tn_control_store_json(TnControl *control);
 

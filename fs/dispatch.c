@@ -170,6 +170,8 @@ static int serve(TnRequest *request, const Row *row)
 
 	if (r == 0 && !row->no_node)
 		r = find_node(request);
+	if (r == 0 && !row->no_node && !row->silent)
+		r = tn_check_revoked(request->nest, request->node);
 	if (r < 0)
 		return r;
 	if (!row->operation)

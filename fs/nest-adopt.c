@@ -55,6 +55,7 @@ int tn_nest_adopt(TnNest *nest)
 	nest->device = atomic_load(&header->descriptors.device);
 	nest->attached_once = atomic_load(&header->attached_once);
 	nest->evicting = atomic_load(&header->evicting);
+	nest->revokes = true; /* perhaps: that is not written down */
 	return tn_nest_load_life(nest);
 }
 

@@ -74,23 +74,20 @@ static void flush_files(TnNest *nest)
 	} while (more && index);
 }
 
-/*
- * Waits until no thread is in the middle of a request that began before. Caller holds the
- * life lock. 0 or -errno, the device is not served then.
- */
-static int let_requests_end(TnNest *nest)
+int tn_nest_between_requests(TnNest *nest, int (*call)(TnNest *nest, void *data), void *data)
 {
-	int r = -ENOMEM;
+	bool is_served = nest->device >= 0 && nest->serve;
+	int r, added = is_served ? -ENOMEM : 0;
 
-	if (nest->device < 0 || !nest->serve)
-		return 0;
-	tn_serve_remove(nest->serve, nest, nest->device);
-	for (int i = 0; r < 0 && i < ADD_TRIES; i++) {
-		r = tn_serve_add(nest->serve, nest, nest->device);
-		if (r < 0)
+	if (is_served)
+		tn_serve_remove(nest->serve, nest, nest->device);
+	r = call ? call(nest, data) : 0;
+	for (int i = 0; added < 0 && i < ADD_TRIES; i++) {
+		added = tn_serve_add(nest->serve, nest, nest->device);
+		if (added < 0)
 			nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	}
-	return r;
+	return r < 0 ? r : added;
 }
 
 /* Caller holds the life lock. */
@@ -103,7 +100,7 @@ static int set_frozen(TnNest *nest, bool frozen)
 	if (atomic_exchange(&nest->frozen, frozen) == frozen)
 		return 0;
 	if (frozen)
-		r = let_requests_end(nest);
+		r = tn_nest_between_requests(nest, NULL, NULL);
 	else
 		/* Its time of rest does not count as idle. */
 		atomic_store(&nest->arena.header->last_used_ns, tn_now());

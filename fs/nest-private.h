@@ -64,7 +64,7 @@ struct TnNest {
 	TnSpace *space;          /* likewise; NULL: not on the store's disk */
 	int home;                /* nests/<id> in the daemon's store: holds the description */
 	TnStore store;
-	TnPolicy *policy;
+	TnPolicy *policy; /* replaced between requests only, with `life` held */
 	TnArena arena;
 	TnAccount *account; /* in the arena */
 
@@ -72,6 +72,7 @@ struct TnNest {
 	int device; /* /dev/fuse of the live superblock, or -1 */
 	bool evicting, detached;
 	_Atomic bool frozen; /* changes are refused; see nest-freeze.c */
+	_Atomic bool revokes; /* rules came after what they are about; see nest-rules.c */
 	bool attached_once;
 	TnLiveAttachment *attachments;
 	uint32_t n_attachments;
@@ -187,6 +188,12 @@ void tn_nest_recharge(TnNest *nest);
  */
 void tn_work_begin(TnNest *nest);
 void tn_work_end(TnNest *nest);
+
+/*
+ * Calls call (NULL: nothing) while no thread is in the middle of a request. Caller holds the life
+ * lock. What call says, or -errno, and the device is not served then.
+ */
+int tn_nest_between_requests(TnNest *nest, int (*call)(TnNest *nest, void *data), void *data);
 
 /* --- nest-life.c: the attachments, as a successor finds them. Caller holds the life lock. --- */
 

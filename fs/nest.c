@@ -602,7 +602,9 @@ int tn_nest_set_limits(TnNest *nest, uint64_t bytes, uint64_t inodes, uint64_t t
 
 void tn_nest_each_rule(TnNest *nest, TnRuleVisit visit, void *data)
 {
+	pthread_mutex_lock(&nest->life);
 	tn_policy_each(nest->policy, visit, data);
+	pthread_mutex_unlock(&nest->life);
 }
 
 void tn_nest_each_count(TnNest *nest, TnCountVisit visit, void *data)

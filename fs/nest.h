@@ -74,6 +74,23 @@ int tn_nest_set_limits(TnNest *nest, uint64_t bytes, uint64_t inodes, uint64_t t
  */
 int tn_nest_set_frozen(TnNest *nest, bool frozen);
 
+/* Rules of one kind that come and go; arrays and strings are borrowed for the call. */
+typedef struct TnRuleChange {
+	bool deny; /* false: read-only rules */
+	const char *const *add;
+	size_t n_add;
+	const char *const *remove;
+	size_t n_remove;
+} TnRuleChange;
+
+/*
+ * All of it, or nothing, from the next request on; what is open under a newly denied name is
+ * refused (EACCES) from then on. 0, -EINVAL (a pattern, or none of it to remove), -EPERM (built
+ * in), -EBUSY (a mount point of a running sandbox lies there), -ENOENT (evicting) or another
+ * -errno; why may say more. Not from a serving thread.
+ */
+int tn_nest_change_rules(TnNest *nest, const TnRuleChange *change, char *why, size_t why_size);
+
 /*
  * Calls visit for each rule until it returns false; strings are valid during the call.
  * A pattern is absolute, as a payload sees it: "/tmp/claude", "/var/tmp/x".

@@ -597,6 +597,12 @@ uint32_t tn_node_name(TnNodeTable *table, uint32_t index, char name[NAME_MAX + 1
 	return link->parent;
 }
 
+void tn_node_each_name(TnNodeTable *table, uint32_t index, TnNodeName visit, void *data)
+{
+	for (uint32_t i = tn_node_at(table, index)->links; i; i = link_at(table, i)->next)
+		visit(link_at(table, i)->parent, name_at(table, link_at(table, i)), data);
+}
+
 size_t tn_node_place(TnNodeTable *table, uint32_t parent, const char *name,
 		     const char *components[], size_t most, TnSubtree *ret_subtree)
 {

@@ -90,6 +90,10 @@ bool tn_node_is_only_link(TnNodeTable *table, uint32_t index, uint32_t parent, c
 /* The first known name of the node: its parent, and its name copied. 0 when it has none. */
 uint32_t tn_node_name(TnNodeTable *table, uint32_t index, char name[NAME_MAX + 1]);
 
+/* Calls visit for each known name of the node; the text is valid during the call. */
+typedef void (*TnNodeName)(uint32_t parent, const char *name, void *data);
+void tn_node_each_name(TnNodeTable *table, uint32_t index, TnNodeName visit, void *data);
+
 /*
  * The first `most` components of the place parent/name (name NULL: of parent itself) into
  * components[], pointing into the arena (valid under the lock) and at name. Returns how

@@ -21,12 +21,12 @@
 
 /* --- LOOKUP, FORGET ------------------------------------------------------------------ */
 
-/* "There is no such name", for as long as nobody makes it. */
-static int reply_missing(TnRequest *request)
+/* "There is no such name", for that long unless somebody makes it. */
+static int reply_missing(TnRequest *request, uint64_t seconds)
 {
 	struct fuse_entry_out *entry = tn_reply_alloc(request, sizeof(*entry));
 
-	entry->entry_valid = TN_VALID_SECONDS;
+	entry->entry_valid = seconds;
 	return 0;
 }
 
@@ -59,11 +59,12 @@ int tn_op_lookup(TnRequest *request)
 
 	if (tn_verdict_of_name(nest, request->node, request->name) == TN_DENIED) {
 		tn_refused(nest, request->node, request->name, -ENOENT);
-		return reply_missing(request);
+		/* The rule may go, and the kernel could not be told of every name. */
+		return reply_missing(request, 0);
 	}
 	r = find_name(request, &entry);
 	if (r == -ENOENT)
-		return reply_missing(request);
+		return reply_missing(request, TN_VALID_SECONDS);
 	if (r < 0)
 		return r;
 	memcpy(tn_reply_alloc(request, sizeof(entry)), &entry, sizeof(entry));

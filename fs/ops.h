@@ -95,6 +95,9 @@ int tn_check_old_name(TnNest *nest, uint32_t parent, const char *name);
 /* Changing a node's data or attributes: 0, -EPERM for the view's root, -ENOENT, -EROFS; counts. */
 int tn_check_change(TnNest *nest, uint32_t index);
 
+/* nest-rules.c. Use of a node that a later rule denies: 0 or -EACCES; counts. */
+int tn_check_revoked(TnNest *nest, uint32_t index);
+
 /* --- inodes that outlive their names (ops-orphan.c) --- */
 
 /*

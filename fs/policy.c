@@ -134,11 +134,15 @@ static int rule_init(Rule *rule, const char *pattern, TnVerdict verdict)
 	return rule_split(rule);
 }
 
+static bool is_same(const Rule *a, const Rule *b)
+{
+	return a->verdict == b->verdict && strcmp(a->absolute, b->absolute) == 0;
+}
+
 static bool is_known(const TnPolicy *policy, const Rule *rule)
 {
 	for (size_t i = 0; i < policy->n_rules; i++) {
-		if (policy->rules[i].verdict == rule->verdict &&
-		    strcmp(policy->rules[i].absolute, rule->absolute) == 0)
+		if (is_same(&policy->rules[i], rule))
 			return true;
 	}
 	return false;
@@ -203,6 +207,56 @@ void tn_policy_free(TnPolicy *policy)
 		rule_clear(&policy->rules[i]);
 	free(policy->rules);
 	free(policy);
+}
+
+TnPolicy *tn_policy_copy(const TnPolicy *policy)
+{
+	TnPolicy *copy = tn_policy_new();
+
+	/* The built-in rule is the first of both, and known. */
+	for (size_t i = 0; copy && i < policy->n_rules; i++) {
+		const Rule *rule = &policy->rules[i];
+
+		if (tn_policy_add(copy, rule->absolute, rule->verdict == TN_DENIED) < 0) {
+			tn_policy_free(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+static void summarize(TnPolicy *policy)
+{
+	policy->depth = 0;
+	policy->has_read_only = false;
+	for (size_t i = 0; i < policy->n_rules; i++) {
+		if (policy->rules[i].n > policy->depth)
+			policy->depth = policy->rules[i].n;
+		policy->has_read_only |= policy->rules[i].verdict == TN_READ_ONLY;
+	}
+}
+
+int tn_policy_remove(TnPolicy *policy, const char *pattern, bool deny)
+{
+	Rule like = {0};
+	int r = rule_init(&like, pattern, deny ? TN_DENIED : TN_READ_ONLY);
+	size_t i = 0;
+
+	while (r == 0 && i < policy->n_rules && !is_same(&policy->rules[i], &like))
+		i++;
+	rule_clear(&like);
+	if (r < 0)
+		return r;
+	if (i == policy->n_rules)
+		return -ENOENT;
+	if (policy->rules[i].built_in)
+		return -EPERM;
+	rule_clear(&policy->rules[i]);
+	policy->n_rules--;
+	memmove(&policy->rules[i], &policy->rules[i + 1],
+		(policy->n_rules - i) * sizeof(policy->rules[0]));
+	summarize(policy);
+	return 0;
 }
 
 bool tn_policy_component_matches(const char *pattern, const char *name)

@@ -46,6 +46,12 @@ void tn_policy_free(TnPolicy *policy); /* takes NULL */
  */
 int tn_policy_add(TnPolicy *policy, const char *pattern, bool deny);
 
+/* A copy. NULL when out of memory. */
+TnPolicy *tn_policy_copy(const TnPolicy *policy);
+
+/* Takes a rule away. 0, -ENOENT (there is none), -EPERM (built in), -EINVAL or -ENOMEM. */
+int tn_policy_remove(TnPolicy *policy, const char *pattern, bool deny);
+
 /* The verdict for the place subtree/components[0]/.../components[n-1]. */
 TnVerdict tn_policy_match(const TnPolicy *policy, TnSubtree subtree, const char *const components[],
 			  size_t n);

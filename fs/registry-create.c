@@ -23,8 +23,8 @@ static bool has_control_bytes(const char *text)
 	return false;
 }
 
-static int add_rules(TnPolicy *policy, const char *const *patterns, size_t n, bool deny, char *why,
-		     size_t why_size)
+int tn_registry_add_rules(TnPolicy *policy, const char *const *patterns, size_t n, bool deny,
+			  char *why, size_t why_size)
 {
 	for (size_t i = 0; i < n; i++) {
 		int r = has_control_bytes(patterns[i]) ? -EINVAL
@@ -51,9 +51,10 @@ static int build_policy(const TnNestSpec *spec, TnPolicy **ret, char *why, size_
 
 	if (!policy)
 		return -ENOMEM;
-	r = add_rules(policy, spec->deny, spec->n_deny, true, why, why_size);
+	r = tn_registry_add_rules(policy, spec->deny, spec->n_deny, true, why, why_size);
 	if (r == 0)
-		r = add_rules(policy, spec->read_only, spec->n_read_only, false, why, why_size);
+		r = tn_registry_add_rules(policy, spec->read_only, spec->n_read_only, false, why,
+					  why_size);
 	if (r < 0) {
 		tn_policy_free(policy);
 		return r;

@@ -72,6 +72,10 @@ void tn_registry_parts_of(TnRegistry *registry, const TnDescription *description
 /* The nest that was made of them has taken what is owned. */
 void tn_registry_parts_taken(TnDescription *description, TnNest *nest);
 
+/* Adds what a user has written. 0, -EINVAL with the reason, or -ENOMEM. */
+int tn_registry_add_rules(TnPolicy *policy, const char *const *patterns, size_t n, bool deny,
+			  char *why, size_t why_size);
+
 /* --- registry-load.c; before any other thread runs --- */
 
 /* Restores what an earlier daemon left in the store, wipes what does not live on. 0 or -errno. */

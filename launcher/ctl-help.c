@@ -18,7 +18,7 @@ static void print_overview(void)
 	     "Usage: tmpnest VERB [OPTION...] [ARGUMENT...]\n");
 	verbs = tn_verbs(&n);
 	for (size_t i = 0; i < n; i++)
-		printf("  %-8s %-30s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
+		printf("  %-9s %-29s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
 	puts("\nEvery verb takes --system or --user (which daemon), --runtime-dir and "
 	     "--store-dir,\n"
 	     "and all but run and help take --json. tmpnest help VERB shows the rest.\n\n"

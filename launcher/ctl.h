@@ -50,6 +50,7 @@ int tn_verb_metrics(const TnVerb *verb, int argc, char **argv);
 int tn_verb_report(const TnVerb *verb, int argc, char **argv);
 int tn_verb_ls(const TnVerb *verb, int argc, char **argv);
 int tn_verb_top(const TnVerb *verb, int argc, char **argv);
+int tn_verb_rules(const TnVerb *verb, int argc, char **argv); /* deny, read-only */
 int tn_verb_show(const TnVerb *verb, int argc, char **argv);
 int tn_verb_thaw(const TnVerb *verb, int argc, char **argv);
 

@@ -110,4 +110,90 @@ case_a_mount_onto_a_denied_name_is_refused_or_left_out() {
 	lacks output "$out" secret
 }
 
+# In a sandbox: opens things, and tells at each step (a file in its workspace) what has become of them.
+watch_a_rule() {
+	background watcher tmpnest run --nest live -- "$TT_PYTHON" -c '
+import errno, mmap, os, time
+def said(call, *args):
+    try: return call(*args)
+    except OSError as e: return errno.errorcode[e.errno]
+def look(step):
+    listed = sorted(os.listdir("/tmp/a"))
+    child = os.fork()
+    if child == 0:
+        os._exit(m[0] == ord("t"))
+    mapped = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(step, said(os.pread, f, 3, 0), said(os.pwrite, f, b"t", 0), said(os.fstat, f) and type(said(os.fstat, f)).__name__,
+        said(os.access, "/tmp/a/secret", os.F_OK), listed, mapped, said(os.mkdir, "/tmp/a/%s.key" % step), said(os.pread, g, 1, 0), flush=True)
+def wait(step):
+    while not os.path.exists(step): time.sleep(0.05)
+    look(step)
+os.mkdir("/tmp/a")
+f = os.open("/tmp/a/secret", os.O_RDWR | os.O_CREAT)
+os.write(f, b"text")
+m = mmap.mmap(f, 4, prot=mmap.PROT_READ)
+g = os.open("/tmp/a/free", os.O_RDWR | os.O_CREAT)
+os.write(g, b"g")
+os.path.exists("/tmp/a/denied.key")
+for step in "before", "denied", "crashed", "back", "fixed": wait(step)'
+}
+
+step() { # NAME WHAT-IS-SAID
+	touch "$1"
+	wait_for_line watcher "^$1 "
+	equal "$1" "$(grep "^$1 " watcher.log)" "$1 $2"
+}
+
+worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
+worker_is_new() { [ "$(worker_pid)" != "$1" ]; }
+
+case_rules_change_under_open_files() {
+	own_daemon
+	watch_a_rule
+	step before "b'tex' 1 stat_result True ['free', 'secret'] 1 None b'g'"
+	runs 0 tmpnest deny live add a/secret '/tmp/a/*.key'
+	equal 'the rules' "$out" $'/tmp/claude (built in)\n/tmp/a/secret\n/tmp/a/*.key'
+	step denied "EACCES EACCES str False ['free'] -7 EACCES b'g'"
+	contains 'the events' "$(tmpnest events live)" 'READ /tmp/a/secret: Permission denied'
+	local worker
+	worker=$(worker_pid)
+	kill -9 "$worker"
+	eventually 10 worker_is_new "$worker"
+	step crashed "EACCES EACCES str False ['free'] -7 EACCES b'g'"
+	runs 0 tmpnest deny live rm a/secret '/tmp/a/*.key'
+	step back "b'tex' 1 stat_result True ['before.key', 'free', 'secret'] 1 None b'g'"
+	runs 0 tmpnest read-only live add a --json
+	equal 'as JSON' "$(json '[[r["pattern"], r["kind"]] for r in d]' <<<"$out")" '[["/tmp/a", "read_only"]]'
+	step fixed "b'tex' EROFS stat_result True ['back.key', 'before.key', 'free', 'secret'] 1 EROFS b'g'"
+	end_background
+	eventually 5 nest_has live attachments 0
+	# the next daemon knows them
+	tmpnest daemon stop
+	tmpnest daemon start
+	equal 'the rules' "$(tmpnest read-only live ls)" /tmp/a
+	stop_daemon
+}
+
+case_rules_that_cannot_change() {
+	own_daemon
+	mkdir outside
+	background holder tmpnest run --nest live --bind "$TT_WORK/outside:/tmp/in/outside" -- sh -c 'echo ready; sleep 60'
+	wait_for_line holder ready
+	runs 1 tmpnest deny live add in
+	contains 'the mount' "$err" 'has a mount there'
+	runs 4 tmpnest deny live rm /tmp/claude
+	runs 1 tmpnest deny live rm nothing
+	runs 1 tmpnest deny live add good ../bad
+	one_message
+	equal 'all or none' "$(tmpnest deny live ls)" '/tmp/claude (built in)'
+	runs 3 tmpnest deny missing add x
+	runs 3 tmpnest deny missing ls
+	runs 2 tmpnest deny live add
+	runs 2 tmpnest deny live change x
+	runs 2 tmpnest deny live
+	end_background
+	eventually 5 nest_has live attachments 0
+	stop_daemon
+}
+
 main "$@"

@@ -109,6 +109,15 @@ uint64_t fake_nests_add(uid_t owner, const char *name)
 	return nest->info.id;
 }
 
+int tn_nest_change_rules(TnNest *nest, const TnRuleChange *change, char *why, size_t why_size)
+{
+	if (change->n_add > 0 && strcmp(change->add[0], "..") == 0) {
+		snprintf(why, why_size, "not a usable pattern");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int tn_nest_set_frozen(TnNest *nest, bool frozen)
 {
 	lock();

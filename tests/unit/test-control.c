@@ -672,6 +672,26 @@ static void test_freeze(void **state)
 		     ERROR("NoSuchNest"));
 }
 
+static void test_change_rules(void **state)
+{
+	Fixture *f = *state;
+
+	fake_nests_add(geteuid(), "strict");
+	json_object_unref(call(f, METHOD("ChangeRules") ",\"parameters\":{\"name\":\"strict\","
+							"\"kind\":\"deny\",\"add\":[\"x\"]}}"));
+	expect_error(
+		f,
+		METHOD("ChangeRules") ",\"parameters\":{\"name\":\"strict\",\"kind\":\"other\"}}",
+		ERROR("InvalidArgument"));
+	expect_error(f,
+		     METHOD("ChangeRules") ",\"parameters\":{\"name\":\"strict\","
+					   "\"kind\":\"deny\",\"add\":[\"..\"]}}",
+		     ERROR("InvalidArgument"));
+	expect_error(f,
+		     METHOD("ChangeRules") ",\"parameters\":{\"name\":\"none\",\"kind\":\"deny\"}}",
+		     ERROR("NoSuchNest"));
+}
+
 static void test_collect_garbage(void **state)
 {
 	Fixture *f = *state;
@@ -1011,6 +1031,7 @@ int main(void)
 		TEST(test_evict_takes_a_hundred_names),
 		TEST(test_evicted_ones_are_listed_until_wiped),
 		TEST(test_freeze),
+		TEST(test_change_rules),
 		TEST(test_collect_garbage),
 		TEST(test_status),
 		TEST(test_stop),

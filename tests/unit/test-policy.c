@@ -335,13 +335,62 @@ static void test_below(void **state)
 	tn_policy_free(policy);
 }
 
+static bool count_rule(const char *pattern, bool deny, bool built_in, void *data)
+{
+	(void)pattern;
+	(void)deny;
+	(void)built_in;
+	++*(size_t *)data;
+	return true;
+}
+
+static size_t count_rules(const TnPolicy *policy)
+{
+	size_t n = 0;
+
+	tn_policy_each(policy, count_rule, &n);
+	return n;
+}
+
+static void test_copy_and_remove(void **state)
+{
+	const char *const place[] = {"a", "b", "c"};
+	TnPolicy *policy = tn_policy_new(), *copy;
+
+	(void)state;
+	assert_int_equal(tn_policy_add(policy, "a/b/c", true), 0);
+	assert_int_equal(tn_policy_add(policy, "a", false), 0);
+	copy = tn_policy_copy(policy);
+	assert_int_equal(count_rules(copy), 3);
+	assert_int_equal(tn_policy_remove(copy, "a/b/c", false), -ENOENT);
+	assert_int_equal(tn_policy_remove(copy, "..", true), -EINVAL);
+	assert_int_equal(tn_policy_remove(copy, "/private/tmp/claude", true), -EPERM);
+	assert_int_equal(tn_policy_remove(copy, "/tmp//a/b/c/", true), 0);
+	assert_int_equal(tn_policy_match(copy, TN_SUBTREE_TMP, place, 3), TN_READ_ONLY);
+	assert_int_equal(tn_policy_depth(copy), 1);
+	assert_true(tn_policy_has_read_only(copy));
+	assert_int_equal(tn_policy_remove(copy, "a", false), 0);
+	assert_false(tn_policy_has_read_only(copy));
+	assert_int_equal(count_rules(copy), 1);
+	/* the original is as it was */
+	assert_int_equal(tn_policy_match(policy, TN_SUBTREE_TMP, place, 3), TN_DENIED);
+	assert_int_equal(count_rules(policy), 3);
+	tn_policy_free(copy);
+	tn_policy_free(policy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_built_in),  cmocka_unit_test(test_spellings),
-		cmocka_unit_test(test_sizes),     cmocka_unit_test(test_most),
-		cmocka_unit_test(test_repeated),  cmocka_unit_test(test_match),
-		cmocka_unit_test(test_strictest), cmocka_unit_test(test_below),
+		cmocka_unit_test(test_copy_and_remove),
+		cmocka_unit_test(test_built_in),
+		cmocka_unit_test(test_spellings),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_most),
+		cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_match),
+		cmocka_unit_test(test_strictest),
+		cmocka_unit_test(test_below),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
