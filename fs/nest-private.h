@@ -71,7 +71,7 @@ struct TnNest {
 	pthread_mutex_t life;
 	int device; /* /dev/fuse of the live superblock, or -1 */
 	bool evicting, detached;
-	_Atomic bool frozen; /* changes are refused; see nest-freeze.c */
+	_Atomic bool frozen;  /* changes are refused; see nest-freeze.c */
 	_Atomic bool revokes; /* rules came after what they are about; see nest-rules.c */
 	bool attached_once;
 	TnLiveAttachment *attachments;
@@ -98,8 +98,8 @@ struct TnNest {
 	_Atomic uint64_t ended; /* generation whose device said ENODEV to a serving thread, or 0 */
 	TnEvents *events;       /* what happened here, for operators; NULL: not noted */
 	TnStats *stats;         /* of the daemon; borrowed from the registry, or NULL */
-	_Atomic uint64_t busy_ns;  /* time that requests took, all together */
-	struct TnNest *next;       /* the registry's list */
+	_Atomic uint64_t busy_ns; /* time that requests took, all together */
+	struct TnNest *next;      /* the registry's list */
 };
 
 /*

@@ -17,7 +17,7 @@
 
 struct TnRegistry {
 	TnRegistryConfig config;
-	TnState *state; /* what a killed worker has left, and what this one will leave */
+	TnState *state;   /* what a killed worker has left, and what this one will leave */
 	int nests, trash; /* directories of the store */
 	TnFdCache *dirs, *files;
 	char boot_id[TN_BOOT_ID_MAX];
@@ -25,8 +25,8 @@ struct TnRegistry {
 	TnStats stats;
 
 	pthread_mutex_t work_lock; /* whose journal for work is in use: see tn_work_begin() */
-	pthread_mutex_t lock; /* guards the list; taken before any nest's locks */
-	TnNest *list;         /* newest first; one reference each */
+	pthread_mutex_t lock;      /* guards the list; taken before any nest's locks */
+	TnNest *list;              /* newest first; one reference each */
 	size_t count;
 	int64_t empty_since; /* CLOCK_MONOTONIC, 0 while there is a nest */
 

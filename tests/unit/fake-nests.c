@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "keeper-link.h"
 #include "fake-nests.h"
+#include "keeper-link.h"
 
 #include "nest-look.h"
 #include "nest.h"
