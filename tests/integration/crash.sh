@@ -6,9 +6,11 @@
 
 killable() { printf "%s" "$TT_BUILD/tests/crash/$1"; }
 
+only root killed_at_every_step each_call_to_the_store_fails_once
 only root each_call_to_the_store_fails_once_in_memory
 only root a_service_manager_keeps_the_views
 only root killed_at_every_step_in_memory killed_twice_at_every_step_in_memory
+long killed_at_every_step_in_memory each_call_to_the_store_fails_once_in_memory
 long killed_twice_at_every_step killed_twice_at_every_step_in_memory two_thousand_random_kills
 long twenty_live_upgrades_under_load
 limit twenty_live_upgrades_under_load 300
@@ -110,7 +112,7 @@ random_kills() {
 	stop_daemon
 }
 
-case_random_kills_under_strict_clients() { random_kills 150 dir; }
+case_random_kills_under_strict_clients() { random_kills 80 dir; }
 case_two_thousand_random_kills() { random_kills 2000 dir; }
 case_two_thousand_random_kills_in_memory() { random_kills 2000 memory; }
 case_two_thousand_random_kills_without_resend() {
