@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
@@ -39,6 +40,7 @@ typedef struct Thread {
 	pthread_t thread;
 	TnSlot *slot;
 	TnIdentity identity;
+	bool large; /* its slot has held more than SLOT_LASTING bytes since it last waited long */
 	/* Odd while it reads a request or serves a FORGET; each such time has its own number. */
 	_Atomic uint64_t turn;
 } Thread;
@@ -290,6 +292,18 @@ static ssize_t read_request(const Channel *channel, TnSlot *slot)
 	return n;
 }
 
+/* Most requests and replies fit in the first part of a slot; the rest is given back in time. */
+#define SLOT_LASTING (64UL * 1024)
+#define SLOT_IDLE_MS 1000
+
+static void give_memory_back(TnSlot *slot)
+{
+	madvise(slot->request + SLOT_LASTING, (sizeof(slot->request) - SLOT_LASTING) & ~4095UL,
+		MADV_REMOVE);
+	madvise(slot->reply + SLOT_LASTING, (sizeof(slot->reply) - SLOT_LASTING) & ~4095UL,
+		MADV_REMOVE);
+}
+
 /* Serves what the device holds. False when the superblock has ended. */
 static bool drain(Thread *thread, Channel *channel)
 {
@@ -313,6 +327,8 @@ static bool drain(Thread *thread, Channel *channel)
 		tn_kill_point();
 		slot->reply_size = tn_dispatch(channel->nest, &thread->identity, slot->request,
 					       (size_t)n, slot->reply);
+		thread->large |=
+			slot->request_size > SLOT_LASTING || slot->reply_size > SLOT_LASTING;
 		tn_kill_point();
 		atomic_store(&slot->state, TN_SLOT_REPLIED);
 		tn_kill_point();
@@ -337,12 +353,16 @@ static void *serve_thread(void *data)
 	setfsuid(thread->identity.uid);
 	for (;;) {
 		struct epoll_event event;
-		int n = epoll_wait(serve->epoll, &event, 1, -1);
+		int n = epoll_wait(serve->epoll, &event, 1, thread->large ? SLOT_IDLE_MS : -1);
 		Channel *channel;
 
 		if (n < 0 && errno != EINTR) {
 			tn_log(TN_LOG_ERROR, "serve: epoll_wait: %s", strerror(errno));
 			return NULL;
+		}
+		if (n == 0 && thread->large) {
+			give_memory_back(thread->slot);
+			thread->large = false;
 		}
 		if (n <= 0)
 			continue;

@@ -41,7 +41,7 @@ typedef struct TnSlot {
 	_Atomic uint32_t attempts; /* of repeating it; past TN_ATTEMPTS_MOST it gets EIO */
 	TnJournal journal;
 	_Alignas(4096) uint8_t request[TN_REQUEST_SIZE];
-	uint8_t reply[TN_REPLY_SIZE];
+	_Alignas(4096) uint8_t reply[TN_REPLY_SIZE];
 } TnSlot;
 
 #define TN_ATTEMPTS_MOST 3U
