@@ -212,7 +212,7 @@ static bool is_whole(TnNodeTable *table, const TnLink *link)
 
 	return link->node && link->node < header->nodes_end && link->parent &&
 	       link->parent < header->nodes_end && link->name_length <= NAME_MAX && link->name &&
-	       link->name <= header->names_end - name_units(link->name_length) &&
+	       (uint64_t)link->name + name_units(link->name_length) <= header->names_end &&
 	       tn_node_at(table, link->node)->id && tn_node_at(table, link->parent)->id;
 }
 
@@ -283,6 +283,8 @@ static void adopt_nodes(TnNodeTable *table)
 			table->free_nodes = i;
 			continue;
 		}
+		if (node->id >= table->arena->header->next_node_id)
+			table->arena->header->next_node_id = node->id + 1;
 		node->flags &= ~(uint32_t)TN_NODE_DYING;
 		table->n_nodes++;
 		hash_insert(table, i);

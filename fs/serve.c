@@ -40,7 +40,7 @@ typedef struct Thread {
 	pthread_t thread;
 	TnSlot *slot;
 	TnIdentity identity;
-	bool large; /* its slot has held more than SLOT_LASTING bytes since it last waited long */
+	bool mapped; /* its slot has all its pages */
 	/* Odd while it reads a request or serves a FORGET; each such time has its own number. */
 	_Atomic uint64_t turn;
 } Thread;
@@ -292,16 +292,31 @@ static ssize_t read_request(const Channel *channel, TnSlot *slot)
 	return n;
 }
 
-/* Most requests and replies fit in the first part of a slot; the rest is given back in time. */
+/* What an idle thread keeps of its slot's buffers, and how long it has to wait for that. */
 #define SLOT_LASTING (64UL * 1024)
-#define SLOT_IDLE_MS 1000
+#define SLOT_IDLE_MS 3000
 
-static void give_memory_back(TnSlot *slot)
+/*
+ * The kernel copies a request into pages that are there: on one that it finds absent while
+ * the worker is being killed the copy fails, and the client gets an I/O error.
+ */
+static void map_buffers(Thread *thread)
 {
-	madvise(slot->request + SLOT_LASTING, (sizeof(slot->request) - SLOT_LASTING) & ~4095UL,
-		MADV_REMOVE);
-	madvise(slot->reply + SLOT_LASTING, (sizeof(slot->reply) - SLOT_LASTING) & ~4095UL,
-		MADV_REMOVE);
+	TnSlot *slot = thread->slot;
+
+	if (thread->mapped)
+		return;
+	(void)madvise(slot, sizeof(*slot) - sizeof(slot->reply), MADV_POPULATE_WRITE);
+	thread->mapped = true;
+}
+
+static void give_memory_back(Thread *thread)
+{
+	TnSlot *slot = thread->slot;
+
+	madvise(slot->request + SLOT_LASTING, sizeof(slot->request) - SLOT_LASTING, MADV_REMOVE);
+	madvise(slot->reply + SLOT_LASTING, sizeof(slot->reply) - SLOT_LASTING, MADV_REMOVE);
+	thread->mapped = false;
 }
 
 /* Serves what the device holds. False when the superblock has ended. */
@@ -327,8 +342,6 @@ static bool drain(Thread *thread, Channel *channel)
 		tn_kill_point();
 		slot->reply_size = tn_dispatch(channel->nest, &thread->identity, slot->request,
 					       (size_t)n, slot->reply);
-		thread->large |=
-			slot->request_size > SLOT_LASTING || slot->reply_size > SLOT_LASTING;
 		tn_kill_point();
 		atomic_store(&slot->state, TN_SLOT_REPLIED);
 		tn_kill_point();
@@ -353,17 +366,15 @@ static void *serve_thread(void *data)
 	setfsuid(thread->identity.uid);
 	for (;;) {
 		struct epoll_event event;
-		int n = epoll_wait(serve->epoll, &event, 1, thread->large ? SLOT_IDLE_MS : -1);
+		int n = epoll_wait(serve->epoll, &event, 1, thread->mapped ? SLOT_IDLE_MS : -1);
 		Channel *channel;
 
 		if (n < 0 && errno != EINTR) {
 			tn_log(TN_LOG_ERROR, "serve: epoll_wait: %s", strerror(errno));
 			return NULL;
 		}
-		if (n == 0 && thread->large) {
-			give_memory_back(thread->slot);
-			thread->large = false;
-		}
+		if (n == 0)
+			give_memory_back(thread);
 		if (n <= 0)
 			continue;
 		if (event.data.u64 == STOP_KEY)
@@ -371,6 +382,7 @@ static void *serve_thread(void *data)
 		channel = channel_enter(serve, event.data.u64);
 		if (!channel)
 			continue;
+		map_buffers(thread);
 		if (!drain(thread, channel))
 			tn_nest_ended(channel->nest);
 		channel_leave(serve, channel);
