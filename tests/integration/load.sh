@@ -68,13 +68,14 @@ case_the_account_after_clients_were_killed() {
 	cp "$TT_BUILD/tests/model/stress" stress
 	tmpnest create killed --quota 4M
 	for i in 1 2 3 4 5 6; do
-		background writers tmpnest run --nest killed -- ./stress 20 4 $((seed + i)) /tmp
+		# below /tmp: an attribute of /tmp itself would stay, and count
+		background writers tmpnest run --nest killed -- sh -c 'mkdir -p /tmp/tree && exec ./stress 20 4 "$1" /tmp/tree' sh $((seed + i))
 		sleep "0.$((RANDOM % 8 + 2))"
 		end_background
 		eventually 5 nest_has killed state idle
 		runs 0 tmpnest show killed --json --verify
 	done
-	runs 0 tmpnest run --nest killed -- sh -c 'cd /tmp && chmod -R u+rwx . && rm -rf ./* && ls -A | wc -l'
+	runs 0 tmpnest run --nest killed -- sh -c 'chmod -R u+rwx /tmp/tree && rm -rf /tmp/tree && ls -A /tmp | wc -l'
 	equal 'entries left' "$(tail -1 <<<"$out")" 0
 	eventually 10 nest_has killed state idle
 	equal 'bytes' "$(nest killed bytes_used)" 0
