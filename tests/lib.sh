@@ -22,7 +22,7 @@ set -u
 shopt -s nullglob
 TT_SCRIPT=$(readlink -f "$0")
 TT_ROLES='root user'
-TT_LIMIT=60          # seconds for one case
+TT_LIMIT=150         # seconds for one case, on a busy machine
 TT_SHARED_DAEMON=yes # no: every case that needs a daemon calls own_daemon
 : "${TT_PYTHON:=/usr/bin/python3}"
 

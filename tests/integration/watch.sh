@@ -6,6 +6,7 @@
 only root units_are_well_formed the_page_shows_hostile_names_as_text # a browser once is enough
 only root a_reader_sees_a_nest_grow
 long a_reader_sees_a_nest_grow
+limit the_page_shows_hostile_names_as_text 240 # a browser, on a busy machine
 
 case_events_tell_what_was_refused_and_to_whom() {
 	runs 0 tmpnest run --nest ev --quota 1M --read-only ro -- sh -c '
