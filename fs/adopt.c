@@ -21,9 +21,12 @@
 #include "sys.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 
 static TnNest *find(TnRegistry *registry, uint64_t id)
 {
@@ -80,7 +83,17 @@ static int build(TnRegistry *registry, TnArena *arena, TnDescription *descriptio
 	return 0;
 }
 
-/* The first step for one nest. 0 or -errno. */
+/* Nobody was told of it yet; tn_registry_load() takes its home away. */
+static bool is_half_made(TnRegistry *registry, uint64_t id)
+{
+	char name[32];
+	struct stat st;
+
+	snprintf(name, sizeof(name), TN_NEW_PREFIX "%016" PRIx64, id);
+	return fstatat(registry->nests, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The first step for one nest. 0, -EAGAIN (half-made: nothing is lost) or another -errno. */
 static int open_nest(TnRegistry *registry, const TnStateNest *entry)
 {
 	uint64_t id = atomic_load(&entry->id);
@@ -91,7 +104,9 @@ static int open_nest(TnRegistry *registry, const TnStateNest *entry)
 
 	if (r < 0)
 		return r;
-	r = tn_describe_load(arena.header->descriptors.home, &description);
+	r = is_half_made(registry, id)
+		    ? -EAGAIN
+		    : tn_describe_load(arena.header->descriptors.home, &description);
 	if (r == 0 && description.id != id)
 		r = -EBADMSG;
 	if (r == 0)
@@ -132,13 +147,13 @@ static void open_nests(TnRegistry *registry)
 			r = -ECANCELED;
 		else
 			r = open_nest(registry, entry);
-		if (r < 0) {
+		if (r < 0)
+			atomic_store(&entry->id, 0);
+		if (r < 0 && r != -EAGAIN)
 			tn_log(TN_LOG_ERROR,
 			       "nest %016" PRIx64 ": cannot be taken over: %s; its running views "
 			       "are lost",
 			       id, r == -ECANCELED ? "the worker has died of it" : strerror(-r));
-			atomic_store(&entry->id, 0);
-		}
 	}
 }
 
@@ -174,6 +189,14 @@ static void settle_state(TnRegistry *registry, TnSlot *slot)
 	}
 	if (!find(registry, slot->nest_id))
 		atomic_store(&slot->state, TN_SLOT_IDLE);
+}
+
+static void settle_states(TnRegistry *registry)
+{
+	TnState *state = registry->state;
+
+	for (uint32_t i = used_slot(state, 0); i < TN_SLOTS; i = used_slot(state, i + 1))
+		settle_state(registry, &state->slots[i]);
 }
 
 typedef void (*OnJournal)(TnNest *nest, TnJournal *journal);
@@ -225,6 +248,8 @@ static void send_reply(TnSlot *slot)
 	tn_kill_point();
 	if (slot->reply_size == 0)
 		return;
+	/* It may be the dead worker's: the kernel must not find it absent while we are killed. */
+	(void)madvise(slot->reply, slot->reply_size, MADV_POPULATE_WRITE);
 	do {
 		n = write(slot->device, slot->reply, slot->reply_size);
 	} while (n < 0 && errno == EINTR);
@@ -384,17 +409,17 @@ void tn_registry_adopt(TnRegistry *registry)
 		return;
 	forgive(registry->state);
 	open_nests(registry);
-	for (uint32_t i = used_slot(registry->state, 0); i < TN_SLOTS;
-	     i = used_slot(registry->state, i + 1))
-		settle_state(registry, &registry->state->slots[i]);
+	settle_states(registry);
 	each_journal(registry, tn_journal_redo);
 	each_journal(registry, tn_journal_mend_references);
 	take_references_back(registry);
 	adopt_each(registry);
+	settle_states(registry); /* some nests may be given up by now */
 	/* What comes now is counted by request: once answered, its client goes on. */
 	forget_attempts(registry->state);
-	recount_files(registry);
 	answer_all(registry, true);
+	/* Their names lead to them again: those that moved have arrived. */
+	recount_files(registry);
 	answer_all(registry, false);
 	finish_work(registry);
 	resume_each(registry);

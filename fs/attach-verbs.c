@@ -2,10 +2,12 @@
 #include "attach-verbs.h"
 
 #include "from-name.h"
+#include "journal.h"
 #include "log.h"
 #include "macros.h"
 #include "nest.h"
 #include "state.h"
+#include "sys.h"
 #include "why.h"
 
 #include <errno.h>
@@ -292,12 +294,17 @@ static void read_records(TnAttachVerbs *verbs, const TnAttachCall *call,
 	}
 }
 
-static int create_nest(TnAttachVerbs *verbs, TnAttachCall *call, const TnNestSpec *spec,
-		       TnNest **ret)
+static int create_nest(TnAttachVerbs *verbs, TnAttachCall *call, const TnAttachRequest *request,
+		       const TnNestSpec *spec, TnNest **ret)
 {
+	TnNestSpec with_id = *spec;
 	char why[384] = "";
-	int r = tn_registry_create(verbs->registry, spec, ret, why, sizeof(why));
+	int r;
 
+	/* Noted before: a successor can tell by the id whether the nest came to be. */
+	with_id.id = tn_random();
+	remember(verbs, call, request, with_id.id, true);
+	r = tn_registry_create(verbs->registry, &with_id, ret, why, sizeof(why));
 	if (r == -EEXIST)
 		return tn_why(call->text, sizeof(call->text), r, "nest: %s: exists already",
 			      spec->name ? spec->name : "ephemeral");
@@ -308,8 +315,8 @@ static int create_nest(TnAttachVerbs *verbs, TnAttachCall *call, const TnNestSpe
 }
 
 /* The nest of that name, made when it is missing. */
-static int find_or_create(TnAttachVerbs *verbs, TnAttachCall *call, const TnNestSpec *spec,
-			  TnNest **ret, bool *ret_created)
+static int find_or_create(TnAttachVerbs *verbs, TnAttachCall *call, const TnAttachRequest *request,
+			  const TnNestSpec *spec, TnNest **ret, bool *ret_created)
 {
 	TnNest *nest = spec->name ? tn_registry_find(verbs->registry, spec->uid, spec->name) : NULL;
 	int r = 0;
@@ -323,14 +330,14 @@ static int find_or_create(TnAttachVerbs *verbs, TnAttachCall *call, const TnNest
 	}
 	*ret_created = !nest;
 	if (!nest)
-		r = create_nest(verbs, call, spec, &nest);
+		r = create_nest(verbs, call, request, spec, &nest);
 	if (r == 0)
 		*ret = nest;
 	return r;
 }
 
-static int attach_nest(TnAttachVerbs *verbs, TnAttachCall *call, const TnNestSpec *spec,
-		       TnAttachment *ret, bool *ret_created)
+static int attach_nest(TnAttachVerbs *verbs, TnAttachCall *call, const TnAttachRequest *request,
+		       const TnNestSpec *spec, TnAttachment *ret, bool *ret_created)
 {
 	TnNest *nest = NULL;
 	int r = -ENOENT;
@@ -338,7 +345,7 @@ static int attach_nest(TnAttachVerbs *verbs, TnAttachCall *call, const TnNestSpe
 	/* Twice: a nest that is found may be evicted before it is attached; then its name
 	 * is free. */
 	for (int attempt = 0; r == -ENOENT && attempt < 2; attempt++) {
-		r = find_or_create(verbs, call, spec, &nest, ret_created);
+		r = find_or_create(verbs, call, request, spec, &nest, ret_created);
 		if (r < 0)
 			return r;
 		r = tn_nest_attach(nest, ret);
@@ -371,13 +378,13 @@ static int do_attach(TnAttachVerbs *verbs, TnAttachCall *call, const TnAttachReq
 	if (first)
 		undo_first_attempt(verbs, first, &created_before);
 	read_records(verbs, call, request, &spec);
-	r = attach_nest(verbs, call, &spec, &attachment, &created);
+	call->ephemeral = !spec.name;
+	r = attach_nest(verbs, call, request, &spec, &attachment, &created);
 	if (r < 0)
 		return r;
 	created |= created_before;
 	call->mount = attachment.mount;
 	call->attachment_id = attachment.id;
-	call->ephemeral = !spec.name;
 	head.flags = (created ? (uint32_t)TN_ATTACHED_CREATED : 0) |
 		     (attachment.frozen ? (uint32_t)TN_ATTACHED_FROZEN : 0);
 	head.nest_id = tn_nest_id(call->nest);
@@ -387,6 +394,7 @@ static int do_attach(TnAttachVerbs *verbs, TnAttachCall *call, const TnAttachReq
 		tn_attach_undo(verbs, call);
 		return r;
 	}
+	tn_kill_point();
 	remember(verbs, call, request, head.nest_id, created);
 	return 0;
 }
@@ -406,12 +414,13 @@ static int do_create(TnAttachVerbs *verbs, TnAttachCall *call, const TnAttachReq
 	if (first)
 		nest = tn_registry_find_id(verbs->registry, first->nest_id);
 	if (!nest)
-		r = create_nest(verbs, call, &spec, &nest);
+		r = create_nest(verbs, call, request, &spec, &nest);
 	if (r < 0)
 		return r;
 	head.flags = TN_ATTACHED_CREATED;
 	head.nest_id = tn_nest_id(nest);
 	tn_nest_unref(nest);
+	tn_kill_point();
 	remember(verbs, call, request, head.nest_id, true);
 	return compose(verbs, call, &head);
 }

@@ -2,6 +2,7 @@
 #include "attach.h"
 
 #include "attach-verbs.h"
+#include "journal.h"
 #include "lease-names.h"
 #include "log.h"
 #include "macros.h"
@@ -202,10 +203,12 @@ static void deliver(TnAttachServer *server, TnAttachCall *call)
 {
 	ssize_t n;
 
-	if (call->nest && call->lease >= 0)
+	if (call->nest)
 		tn_nest_set_lease(call->nest, call->attachment_id, call->lease);
+	tn_kill_point();
 	n = tn_scm_send(call->sock, call->reply, call->reply_size, &call->mount,
 			call->mount >= 0 ? 1 : 0);
+	tn_kill_point();
 
 	if (n < 0) {
 		tn_log(TN_LOG_DEBUG, "attach: uid %u, pid %d: reply not delivered: %s",

@@ -34,11 +34,14 @@ static void keep(int fd, void *data)
 	all->fds[all->n++] = fd;
 }
 
-static void keep_nest(const TnStateNest *entry, Keep *all)
+static void keep_nest(const TnState *state, const TnStateNest *entry, Keep *all)
 {
 	const TnArenaDescriptors *fds;
 	TnArena arena;
 
+	/* It will be given up: then its views must end, not wait for ever. */
+	if (atomic_load(&state->fault) && atomic_load(&entry->attempts) >= TN_ATTEMPTS_MOST)
+		return;
 	keep(entry->arena, all);
 	if (tn_arena_open(&arena, entry->arena, atomic_load(&entry->id)) < 0)
 		return; /* it will be given up */
@@ -103,7 +106,7 @@ int tn_descriptors_tidy(const TnWorkerEnv *env)
 	keep_own(env, &all);
 	for (uint32_t i = 0; i < atomic_load(&state->nests_end); i++) {
 		if (atomic_load(&state->nests[i].id))
-			keep_nest(&state->nests[i], &all);
+			keep_nest(state, &state->nests[i], &all);
 	}
 	if (!all.failed)
 		close_others(&all);

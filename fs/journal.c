@@ -26,6 +26,8 @@ void tn_journal_start(TnJournal *journal)
 	atomic_store(&journal->given, 0);
 	atomic_store(&journal->taken_begun, 0);
 	atomic_store(&journal->taken, 0);
+	/* Of a nest that could not be taken over. */
+	atomic_store(&journal->redo.valid, 0);
 }
 
 void tn_journal_begin(const TnNotes *notes)

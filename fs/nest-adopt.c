@@ -4,6 +4,7 @@
  * leaves of its own work.
  */
 #include "journal.h"
+#include "macros.h"
 #include "ops.h"
 #include "recount.h"
 #include "registry-private.h"
@@ -53,10 +54,23 @@ int tn_nest_adopt(TnNest *nest)
 	add_up_shares(header);
 	count_orphans(nest);
 	nest->device = atomic_load(&header->descriptors.device);
-	nest->attached_once = atomic_load(&header->attached_once);
+	/* Who made an ephemeral nest makes another one when the reply was lost: it ends now unless
+	 * its superblock lives. */
+	nest->attached_once = nest->ephemeral || atomic_load(&header->attached_once);
 	nest->evicting = atomic_load(&header->evicting);
 	nest->revokes = true; /* perhaps: that is not written down */
 	return tn_nest_load_life(nest);
+}
+
+/* There is no superblock: its end may have been interrupted. */
+static void finish_end(TnNest *nest)
+{
+	/* Nobody watches them yet. */
+	for (TnLiveAttachment *at = nest->attachments; at; at = at->next)
+		tn_close(&at->lease);
+	tn_nest_forget_all(nest);
+	tn_nest_drop_attachments(nest);
+	tn_nest_save_life(nest);
 }
 
 int tn_nest_resume(TnNest *nest)
@@ -69,10 +83,11 @@ int tn_nest_resume(TnNest *nest)
 	tn_node_sweep(nest->table, tn_released_collect, &released);
 	pthread_mutex_unlock(&nest->table_lock);
 	tn_released_finish(&released);
+	if (nest->device < 0)
+		finish_end(nest);
+	tn_hold_clean(nest);
 	if (nest->device >= 0)
 		r = tn_serve_add(nest->serve, nest, nest->device);
-	else /* its end may have been interrupted */
-		tn_nest_forget_all(nest);
 	tn_work_end(nest);
 	return r;
 }

@@ -86,12 +86,16 @@ void tn_nest_save_life(TnNest *nest)
 	TnArenaHeader *header = nest->arena.header;
 	uint32_t next = atomic_load(&header->life_copy) == 1 ? 2 : 1;
 	Copy copy = {nest->arena.life + (next - 1) * TN_LIFE_SIZE, TN_LIFE_SIZE, false};
-	uint32_t n = nest->n_attachments;
+	uint32_t n = 0;
 
+	/* Of one whose launcher was told nothing nobody could tell the end. */
+	for (const TnLiveAttachment *at = nest->attachments; at; at = at->next)
+		n += at->is_known;
 	add(&copy, &n, sizeof(n));
 	pthread_mutex_lock(&nest->table_lock);
 	for (const TnLiveAttachment *at = nest->attachments; at; at = at->next)
-		add_attachment(&copy, at);
+		if (at->is_known)
+			add_attachment(&copy, at);
 	pthread_mutex_unlock(&nest->table_lock);
 	if (copy.short_of_room)
 		tn_log(TN_LOG_WARNING, "nest %s: too many mount points to keep them over a restart",
@@ -167,6 +171,7 @@ static int load_attachment(TnNest *nest, Copy *copy)
 	if (!attachment)
 		return -ENOMEM;
 	attachment->id = saved.id;
+	attachment->is_known = true;
 	attachment->lease = is_lease(saved.lease) ? saved.lease : -1;
 	attachment->next = nest->attachments;
 	nest->attachments = attachment;

@@ -203,7 +203,8 @@ static bool remove_component(TnNest *nest, const TnPin *pin, size_t i)
 	dir = open_above(nest, pin, i);
 	r = dir < 0 ? dir : tn_remove_if_empty(nest, dir, pin->components[i], &parent);
 	pthread_rwlock_unlock(&nest->tree);
-	if (r == 0 && parent)
+	tn_kill_point();
+	if ((r == 0 || r == -ENOENT) && parent)
 		invalidate(nest, parent, pin->components[i]);
 	/* Gone already: what is above may go as well. */
 	return r == 0 || r == -ENOENT;

@@ -31,7 +31,8 @@
 
 typedef struct TnLiveAttachment {
 	uint64_t id;
-	int lease; /* read end of its lease, watched by the attach server; -1: none */
+	int lease;     /* read end of its lease, watched by the attach server; -1: none */
+	bool is_known; /* to a successor: its reply is about to be sent */
 	struct TnLiveAttachment *next;
 	TnPin **pins;
 	size_t n_pins;
@@ -104,7 +105,7 @@ struct TnNest {
 
 /*
  * A nest around an open store; takes from, home, store and policy on success. 0 or -errno. The
- * account starts with the limits and no use.
+ * account starts with the limits and that use.
  */
 typedef struct TnNestParts {
 	const TnRegistryConfig *config;
@@ -115,6 +116,7 @@ typedef struct TnNestParts {
 	gid_t gid;
 	bool ephemeral, keep, durable, no_xattrs;
 	uint64_t bytes, inodes, ttl, idle_ttl;
+	TnShare use; /* what is in the store already; not with an arena */
 	int64_t created_ns;
 	TnFrom from;
 	TnFdCache *dirs, *files;
@@ -171,6 +173,9 @@ static inline pthread_mutex_t *tn_nest_node_lock(TnNest *nest, uint32_t index)
 int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *ret);
 uint64_t tn_nest_reserve_some(TnNest *nest, uint64_t bytes, TnReservation *ret);
 void tn_nest_refund(TnNest *nest, uint64_t bytes, uint64_t inodes);
+
+/* Ends all attachments and their pins. Work has begun. Caller holds the life lock. */
+void tn_nest_drop_attachments(TnNest *nest);
 
 /* The kernel has let go of every node: orphans end, the table starts anew. Work has begun. */
 void tn_nest_forget_all(TnNest *nest);

@@ -3,6 +3,7 @@
 
 #include "describe.h"
 #include "dispatch.h"
+#include "journal.h"
 #include "log.h"
 #include "macros.h"
 #include "nest-pins.h"
@@ -115,6 +116,9 @@ static int make_arena(TnNest *nest, const TnNestParts *parts)
 	header->descriptors.from = parts->from.fd;
 	atomic_store(&header->account.bytes_limit, parts->bytes);
 	atomic_store(&header->account.inodes_limit, parts->inodes);
+	header->shares[TN_SHARE_OTHERS] = parts->use;
+	tn_quota_charge(&header->account, (uint64_t)parts->use.bytes, (uint64_t)parts->use.inodes);
+	atomic_store(&header->xattr_bytes, (uint64_t)parts->use.xattrs);
 	atomic_store(&header->last_used_ns, parts->created_ns);
 	return nest->state ? tn_state_add(nest->state, nest->id, nest->arena.fd) : 0;
 }
@@ -204,7 +208,7 @@ static void tell_detached(TnNest *nest)
 		tn_stats_add(&nest->stats->detached);
 }
 
-static void drop_attachments(TnNest *nest)
+void tn_nest_drop_attachments(TnNest *nest)
 {
 	while (nest->attachments) {
 		TnLiveAttachment *attachment = nest->attachments;
@@ -251,7 +255,7 @@ static void end_superblock(TnNest *nest)
 	tn_close(&nest->device);
 	tn_work_begin(nest);
 	tn_nest_forget_all(nest);
-	drop_attachments(nest);
+	tn_nest_drop_attachments(nest);
 	tn_work_end(nest);
 	tn_nest_save_life(nest);
 	atomic_store(&nest->arena.header->last_used_ns, tn_now());
@@ -323,8 +327,10 @@ static int mount_view(TnNest *nest)
 	mount = tn_keeper_mount(nest->keeper, &nest->device, nest->uid, nest->gid);
 	if (mount < 0)
 		return tn_steal_fd(&mount);
+	tn_kill_point();
 	nest->arena.header->generation++;
 	atomic_store(&nest->arena.header->descriptors.device, nest->device);
+	tn_kill_point();
 	r = tn_serve_add(nest->serve, nest, nest->device);
 	if (r < 0) {
 		atomic_store(&nest->arena.header->descriptors.device, -1);
@@ -375,7 +381,6 @@ static int attach(TnNest *nest, TnAttachment *ret)
 	tn_events_add(nest->events, TN_EVENT_ATTACH);
 	if (nest->stats)
 		tn_stats_add(&nest->stats->attached);
-	tn_nest_save_life(nest);
 	atomic_store(&nest->arena.header->last_used_ns, tn_now());
 	*ret = (TnAttachment){.id = attachment->id, .mount = mount, .frozen = nest->frozen};
 	return 0;
@@ -395,8 +400,10 @@ void tn_nest_set_lease(TnNest *nest, uint64_t attachment_id, int lease)
 {
 	pthread_mutex_lock(&nest->life);
 	for (TnLiveAttachment *at = nest->attachments; at; at = at->next) {
-		if (at->id == attachment_id)
+		if (at->id == attachment_id) {
 			at->lease = lease;
+			at->is_known = true;
+		}
 	}
 	tn_nest_save_life(nest);
 	pthread_mutex_unlock(&nest->life);

@@ -47,7 +47,10 @@ typedef struct TnMountPoint {
 int tn_nest_pin(TnNest *nest, uint64_t attachment_id, TnMountPoint *points, size_t n,
 		size_t *ret_done);
 
-/* The attachment's lease, which the caller goes on to watch, is known to a successor too. */
+/*
+ * The attachment, and its lease (-1: none), which the caller goes on to watch, is known to a
+ * successor too from now on: to be called before the launcher is answered.
+ */
 void tn_nest_set_lease(TnNest *nest, uint64_t attachment_id, int lease);
 
 /* Calls visit for each attachment that has a lease. */

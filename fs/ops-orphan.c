@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HELD_MOST 512U /* descriptors that one nest's inodes without a place may hold */
@@ -173,6 +174,7 @@ static int move_unnamed(TnNest *nest, uint32_t index)
 	tn_orphan_name(orphan, node->id);
 	if (linkat(AT_FDCWD, path, nest->store.orphans, orphan, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;
+	tn_kill_point();
 	pthread_mutex_lock(&nest->table_lock);
 	node->flags |= TN_NODE_IN_ORPHANS;
 	fd = node->held_fd;
@@ -310,4 +312,40 @@ void tn_hold_end(TnNest *nest, uint32_t index, const TnNode *node)
 		finish_orphan(nest, index, node);
 	if (held >= 0)
 		give_budget(nest);
+}
+
+/* --- after a worker's death ------------------------------------------------------------------ */
+
+/* A node that has a descriptor does not need the name; one that has lost neither might. */
+static bool is_left_over(TnNest *nest, const char *name)
+{
+	char expected[TN_ORPHAN_NAME_MAX];
+	uint64_t id = strtoull(name, NULL, 10);
+	const TnNode *node;
+	uint32_t index;
+
+	tn_orphan_name(expected, id);
+	if (strcmp(expected, name) != 0)
+		return false;
+	index = tn_node_by_id(nest->table, id);
+	node = tn_node_at(nest->table, index);
+	return index == 0 || (!(node->flags & TN_NODE_IN_ORPHANS) && node->held_fd >= 0);
+}
+
+void tn_hold_clean(TnNest *nest)
+{
+	int fd = tn_open_beneath(nest->store.orphans, ".", O_RDONLY | O_DIRECTORY, 0);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *item;
+
+	if (!stream) {
+		tn_close(&fd);
+		return;
+	}
+	while ((item = readdir(stream))) {
+		if (is_left_over(nest, item->d_name) &&
+		    unlinkat(nest->store.orphans, item->d_name, 0) < 0)
+			unlinkat(nest->store.orphans, item->d_name, AT_REMOVEDIR);
+	}
+	closedir(stream);
 }

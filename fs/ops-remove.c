@@ -284,15 +284,19 @@ int tn_remove_if_empty(TnNest *nest, int dir, const char *name, uint64_t *ret_pa
 	Entry entry = {.name = name, .dir = {.fd = dir}};
 	struct stat parent;
 
-	if (fstat(dir, &parent) < 0 || fstatat(dir, name, &entry.st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstat(dir, &parent) < 0)
+		return -errno;
+	pthread_mutex_lock(&nest->table_lock);
+	entry.parent = tn_node_by_ino(nest->table, parent.st_ino);
+	*ret_parent = entry.parent ? tn_node_at(nest->table, entry.parent)->id : 0;
+	pthread_mutex_unlock(&nest->table_lock);
+	if (fstatat(dir, name, &entry.st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (!S_ISDIR(entry.st.st_mode) &&
 	    (!S_ISREG(entry.st.st_mode) || entry.st.st_size > 0 || entry.st.st_nlink > 1))
 		return -ENOTEMPTY;
 	pthread_mutex_lock(&nest->table_lock);
 	entry.node = tn_node_by_ino(nest->table, entry.st.st_ino);
-	entry.parent = tn_node_by_ino(nest->table, parent.st_ino);
-	*ret_parent = entry.parent ? tn_node_at(nest->table, entry.parent)->id : 0;
 	pthread_mutex_unlock(&nest->table_lock);
 	return remove_entry(nest, &entry);
 }

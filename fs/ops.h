@@ -58,7 +58,8 @@ int tn_op_removexattr(TnRequest *request);
 /*
  * Removes dir/name when it is an empty directory or an empty file with no other name; the
  * caller holds the tree lock for writing and tells the kernel. *ret_parent: node id of dir,
- * or 0 when the kernel does not know it. 0, -ENOTEMPTY, or another -errno.
+ * or 0 when the kernel does not know it. 0, -ENOENT (it may have gone before the kernel was
+ * told), -ENOTEMPTY, or another -errno.
  */
 int tn_remove_if_empty(TnNest *nest, int dir, const char *name, uint64_t *ret_parent);
 
@@ -127,6 +128,12 @@ void tn_hold_adopted(TnNest *nest, uint32_t index);
 /* The kernel has let go of the node (a copy of its record): closes, deletes, refunds and
  * buries. No lock. */
 void tn_hold_end(TnNest *nest, uint32_t index, const TnNode *node);
+
+/*
+ * Removes what no node accounts for from orphans/: a worker was killed between moving an
+ * inode there and noting it, and nobody has come to need it. Before the nest is served.
+ */
+void tn_hold_clean(TnNest *nest);
 
 /* For tn_node_forget() and tn_node_remove_link(): collects what must be done after the lock. */
 typedef struct TnReleased {

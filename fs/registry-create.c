@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "registry-private.h"
 
+#include "journal.h"
 #include "log.h"
 #include "macros.h"
 #include "sys.h"
@@ -63,8 +64,6 @@ static int build_policy(const TnNestSpec *spec, TnPolicy **ret, char *why, size_
 	return 0;
 }
 
-#define NEW_PREFIX ".new-" /* also in registry-load.c */
-
 /* A home's name, while it is made and afterwards. */
 static void home_name(char ret[32], const char *prefix, uint64_t id)
 {
@@ -80,7 +79,7 @@ static int make_home(TnRegistry *registry, uint64_t id)
 {
 	char name[32];
 
-	home_name(name, NEW_PREFIX, id);
+	home_name(name, TN_NEW_PREFIX, id);
 	if (mkdirat(registry->nests, name, 0700) < 0)
 		return -errno;
 	return tn_open_beneath(registry->nests, name, O_RDONLY | O_DIRECTORY, 0);
@@ -116,7 +115,7 @@ void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const 
 	*ret = (TnNestParts){
 		.config = &registry->config,
 		.registry = registry,
-		.id = tn_random(),
+		.id = spec->id ? spec->id : tn_random(),
 		.name = name,
 		.uid = spec->uid,
 		.gid = spec->gid,
@@ -178,14 +177,16 @@ static int finish_home(TnRegistry *registry, TnNest *nest, const TnNestParts *pa
 	char before[32], after[32];
 	int r;
 
-	home_name(before, NEW_PREFIX, parts->id);
+	home_name(before, TN_NEW_PREFIX, parts->id);
 	home_name(after, "", parts->id);
 	pthread_mutex_lock(&nest->life);
 	r = tn_describe_save(nest);
 	pthread_mutex_unlock(&nest->life);
+	tn_kill_point();
 	if (r == 0 &&
 	    renameat2(registry->nests, before, registry->nests, after, RENAME_NOREPLACE) < 0)
 		r = -errno;
+	tn_kill_point();
 	if (r == 0 && parts->durable)
 		r = sync_home(registry, parts);
 	return r;
@@ -196,7 +197,7 @@ static void discard_half_made(TnRegistry *registry, uint64_t id)
 	struct stat st;
 	char name[32];
 
-	home_name(name, NEW_PREFIX, id);
+	home_name(name, TN_NEW_PREFIX, id);
 	if (fstatat(registry->nests, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		home_name(name, "", id);
 	tn_registry_discard_home(registry, name);
@@ -216,9 +217,12 @@ static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts 
 		clear_from(&parts->from);
 		return parts->home;
 	}
+	tn_kill_point();
 	r = open_store(registry, spec, parts);
+	tn_kill_point();
 	if (r == 0)
 		r = tn_nest_new(ret, parts);
+	tn_kill_point();
 	if (r == 0) {
 		r = finish_home(registry, *ret, parts);
 		if (r == 0)

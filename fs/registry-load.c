@@ -5,7 +5,6 @@
  */
 #include "registry-private.h"
 
-#include "journal.h"
 #include "log.h"
 #include "macros.h"
 #include "recount.h"
@@ -21,7 +20,6 @@
 #include <string.h>
 
 #define ORPHAN_STEPS 1024U
-#define NEW_PREFIX ".new-" /* homes in the making: registry-create.c */
 
 typedef enum Fate {
 	LIVES_ON,
@@ -113,6 +111,12 @@ static int restore(TnRegistry *registry, int home, TnDescription *description, T
 			  description->gid);
 	if (r == 0)
 		r = tn_recount_store(&parts.store, &usage);
+	/* With it, so that a worker that is killed from here on leaves a whole one. */
+	parts.use = (TnShare){
+		.bytes = (int64_t)usage.bytes,
+		.inodes = (int64_t)usage.inodes,
+		.xattrs = (int64_t)usage.xattr_bytes,
+	};
 	if (r == 0)
 		r = tn_nest_new(ret, &parts);
 	if (r < 0) {
@@ -120,12 +124,6 @@ static int restore(TnRegistry *registry, int home, TnDescription *description, T
 		return r;
 	}
 	tn_registry_parts_taken(description, *ret);
-	tn_journal_settle(*ret, NULL,
-			  &(TnChange){
-				  .bytes = (int64_t)usage.bytes,
-				  .inodes = (int64_t)usage.inodes,
-				  .xattrs = (int64_t)usage.xattr_bytes,
-			  });
 	(*ret)->detached = true;
 	note_last_use(*ret, description->last_used_ns);
 	return 0;
@@ -222,7 +220,7 @@ static void load_one(TnRegistry *registry, const char *name)
 	if (is_adopted(registry, name))
 		return;
 	/* Nobody has used it yet. */
-	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0) {
+	if (strncmp(name, TN_NEW_PREFIX, strlen(TN_NEW_PREFIX)) == 0) {
 		tn_registry_discard_home(registry, name);
 		return;
 	}

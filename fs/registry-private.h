@@ -63,6 +63,8 @@ void tn_registry_discard_nest(TnRegistry *registry, TnNest *nest);
 
 /* --- registry-create.c --- */
 
+#define TN_NEW_PREFIX ".new-" /* of a home that is not whole yet: then comes its id */
+
 /* What the spec says, with the defaults filled in; no home, no store, no policy yet. */
 void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const char *name,
 			    TnNestParts *ret);

@@ -52,6 +52,7 @@ typedef struct TnNestSpec {
 	size_t n_deny;
 	const char *const *read_only;
 	size_t n_read_only;
+	uint64_t id; /* of the nest to be; 0: one is invented */
 } TnNestSpec;
 
 typedef enum TnNestState {

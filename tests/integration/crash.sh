@@ -11,6 +11,9 @@ only root each_call_to_the_store_fails_once_in_memory
 only root a_service_manager_keeps_the_views
 only root killed_at_every_step_in_memory killed_twice_at_every_step_in_memory
 long killed_at_every_step_in_memory each_call_to_the_store_fails_once_in_memory
+only root killed_at_every_step_of_an_attachment unnamed_files_beyond_the_budget_leave_nothing
+limit killed_at_every_step_of_an_attachment 200
+limit unnamed_files_beyond_the_budget_leave_nothing 120
 long killed_twice_at_every_step killed_twice_at_every_step_in_memory two_thousand_random_kills
 long twenty_live_upgrades_under_load
 limit twenty_live_upgrades_under_load 300
@@ -117,6 +120,73 @@ case_two_thousand_random_kills() { random_kills 2000 dir; }
 case_two_thousand_random_kills_in_memory() { random_kills 2000 memory; }
 case_two_thousand_random_kills_without_resend() {
 	TMPNEST_NO_RESEND=1 random_kills 2000 dir
+}
+
+# arm N: the worker dies at the N-th point from now; 0: it does not
+arm() {
+	# shellcheck disable=SC2059 # the number is an escape of the format
+	printf "\\x$(printf %02x "$1")\\0\\0\\0\\0\\0\\0\\0" | dd of=kill-file conv=notrunc status=none
+}
+
+# What is left when the launcher has come through: one sandbox, and no nest of nobody.
+only_shared_is_left() {
+	nests_are shared && nest_has shared attachments 1
+}
+
+# A nest and an attachment in the making, which the launcher asks for again.
+case_killed_at_every_step_of_an_attachment() {
+	local i
+	own_daemon
+	head -c 32 /dev/zero >kill-file
+	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
+		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	tmpnest create shared
+	background holder tmpnest run --nest shared -- sh -c 'echo made; exec sleep 1000'
+	wait_for_line holder made
+	for ((i = 1; i < 16; i++)); do
+		arm "$i"
+		runs 0 tmpnest run --nest shared -- true
+		arm "$i"
+		runs 0 tmpnest run --nest fresh -- sh -c 'echo x >/tmp/f'
+		arm 0
+		equal "content, killed at $i" "$(tmpnest run --nest fresh -- cat /tmp/f)" x
+		tmpnest evict fresh
+		arm "$i"
+		runs 0 tmpnest run -- true
+		arm 0
+		eventually 5 only_shared_is_left
+	done
+	grep -c 'a new one takes over' "$TMPNEST_RUNTIME_DIR/tmpnestd.log"
+	lacks 'the log' "$(cat "$TMPNEST_RUNTIME_DIR/tmpnestd.log")" 'views are lost'
+	stop_daemon
+}
+
+# More unlinked files than descriptors are held for; one is killed on its way to orphans/.
+case_unnamed_files_beyond_the_budget_leave_nothing() {
+	local i
+	own_daemon
+	head -c 32 /dev/zero >kill-file
+	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
+		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	tmpnest create many
+	background holder tmpnest run --nest many -- "$TT_PYTHON" -c '
+import os, sys, time
+held = [os.open("/tmp", os.O_TMPFILE | os.O_RDWR) for i in range(520)]
+print("held", flush=True)
+while not os.path.exists(sys.argv[1]): time.sleep(0.02)
+for n in range(1, 14):
+    with open(sys.argv[2], "r+b", buffering=0) as f: f.write(n.to_bytes(8, "little"))
+    held.append(os.open("/tmp", os.O_TMPFILE | os.O_RDWR))
+    with open(sys.argv[2], "r+b", buffering=0) as f: f.write(bytes(8))
+print("more", flush=True)
+time.sleep(1000)' "$TT_WORK/go" "$TT_WORK/kill-file"
+	wait_for_line holder held
+	touch go
+	wait_for_line holder more
+	eventually 10 tmpnest daemon status
+	runs 0 tmpnest show --verify many
+	contains 'the recount' "$out" '533 inodes: as in the account'
+	stop_daemon
 }
 
 # A worker that hangs serves nobody; the keeper replaces it.
