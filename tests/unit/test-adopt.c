@@ -241,7 +241,7 @@ static void test_garbage(void **state)
 				.parent = (uint32_t)tn_dice(&dice, 80),
 				.next = (uint32_t)tn_dice(&dice, UINT32_MAX),
 				.name = (uint32_t)tn_dice(&dice, 2) ? (uint32_t)tn_dice(&dice, 64)
-								    : UINT32_MAX - 3,
+								    : UINT32_MAX - 100,
 				.name_length = (uint32_t)tn_dice(&dice, 300),
 			};
 			if (i > TN_ROOT_INDEX)
