@@ -4,8 +4,8 @@
  * operation may fail then, but nothing may hang, get lost from the account, or stay behind
  * that cannot be removed, and the next operation works. TAP on standard output.
  */
-#include "kill-file.h"
 #include "operations.h"
+#include "trouble.h"
 
 #include "macros.h"
 
@@ -15,14 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CALLS_MOST 300 /* of one operation: a test that runs away ends */
-#define SETTLE_TRIES 400
 
 static KillFile *file;
 static struct statvfs at_start;
@@ -49,23 +46,6 @@ static int empty(int fd)
 	return status ? -1 : 0;
 }
 
-static const char *check_account(void)
-{
-	static char text[128];
-	struct statvfs st;
-
-	for (int i = 0; i < SETTLE_TRIES; i++) {
-		if (statvfs(".", &st) == 0 && st.f_bfree == at_start.f_bfree &&
-		    st.f_ffree == at_start.f_ffree)
-			return NULL;
-		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-	}
-	snprintf(text, sizeof(text), "%lld blocks and %lld inodes are missing",
-		 (long long)(at_start.f_bfree - st.f_bfree),
-		 (long long)(at_start.f_ffree - st.f_ffree));
-	return text;
-}
-
 /* One run whose call number n fails. NULL, or what is wrong; *ret_failed: it had so many. */
 static const char *run(const Operation *operation, int64_t n, int error, bool *ret_failed)
 {
@@ -84,12 +64,12 @@ static const char *run(const Operation *operation, int64_t n, int error, bool *r
 	if (!wrong && !*ret_failed) {
 		errno = 0;
 		wrong = operation->tidy();
-		return wrong ? wrong : check_account();
+		return wrong ? wrong : trouble_check_account(&at_start);
 	}
 	operations_close();
 	if (empty(open(".", O_RDONLY | O_DIRECTORY)) < 0)
 		return "what is left cannot be removed";
-	return check_account();
+	return trouble_check_account(&at_start);
 }
 
 static const char *sweep(const Operation *operation, unsigned *ret_faults)
@@ -115,21 +95,11 @@ static const char *sweep(const Operation *operation, unsigned *ret_faults)
 	return NULL;
 }
 
-static KillFile *map_file(const char *path)
-{
-	TN_AUTOFD fd = open(path, O_RDWR);
-	void *base =
-		fd < 0 ? MAP_FAILED
-		       : mmap(NULL, sizeof(KillFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	return base == MAP_FAILED ? NULL : base;
-}
-
 int main(int argc, char **argv)
 {
 	int status = 0;
 
-	if (argc != 3 || !(file = map_file(argv[1])) || chdir(argv[2]) < 0 ||
+	if (argc != 3 || !(file = trouble_map(argv[1])) || chdir(argv[2]) < 0 ||
 	    statvfs(".", &at_start) < 0) {
 		fprintf(stderr, "faults: KILL-FILE DIRECTORY: %s\n", strerror(errno));
 		return 2;

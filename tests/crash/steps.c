@@ -5,22 +5,18 @@
  * [FIRST]]: without or with (the default) second kills, beginning with operation FIRST. TAP on
  * standard output; exit status 1 after a failure.
  */
-#include "kill-file.h"
 #include "operations.h"
+#include "trouble.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #define POINTS_MOST 400 /* of one operation: a test that runs away ends */
-#define SETTLE_TRIES 400
 
 static KillFile *kill_file;
 static struct statvfs at_start;
@@ -40,24 +36,6 @@ static uint64_t disarm(void)
 	return atomic_load(&kill_file->killed);
 }
 
-/* Deleted files are given back when the kernel forgets them, which takes a moment. */
-static const char *check_account(void)
-{
-	static char text[128];
-	struct statvfs st;
-
-	for (int i = 0; i < SETTLE_TRIES; i++) {
-		if (statvfs(".", &st) == 0 && st.f_bfree == at_start.f_bfree &&
-		    st.f_ffree == at_start.f_ffree)
-			return NULL;
-		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-	}
-	snprintf(text, sizeof(text), "%lld blocks and %lld inodes are missing",
-		 (long long)(at_start.f_bfree - st.f_bfree),
-		 (long long)(at_start.f_ffree - st.f_ffree));
-	return text;
-}
-
 /* One run with kills at these points. NULL, or what went wrong; *ret_killed: workers killed. */
 static const char *run(const Operation *operation, int64_t first, int64_t second,
 		       uint64_t *ret_killed)
@@ -75,7 +53,7 @@ static const char *run(const Operation *operation, int64_t first, int64_t second
 	errno = 0;
 	if (!error)
 		error = operation->tidy();
-	return error ? error : check_account();
+	return error ? error : trouble_check_account(&at_start);
 }
 
 static const char *sweep(const Operation *operation, bool twice, unsigned *ret_kills)
@@ -102,18 +80,6 @@ static const char *sweep(const Operation *operation, bool twice, unsigned *ret_k
 	return "no end of points";
 }
 
-static KillFile *map_file(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CREAT, 0666);
-	void *base;
-
-	if (fd < 0 || ftruncate(fd, sizeof(KillFile)) < 0)
-		return NULL;
-	base = mmap(NULL, sizeof(KillFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return base == MAP_FAILED ? NULL : base;
-}
-
 int main(int argc, char **argv)
 {
 	bool twice = argc <= 3 || strcmp(argv[3], "once") != 0;
@@ -121,7 +87,7 @@ int main(int argc, char **argv)
 	int status = 0;
 	unsigned kills = 0;
 
-	if (argc < 3 || !(kill_file = map_file(argv[1])) || chdir(argv[2]) < 0 ||
+	if (argc < 3 || !(kill_file = trouble_map(argv[1])) || chdir(argv[2]) < 0 ||
 	    statvfs(".", &at_start) < 0) {
 		fprintf(stderr, "steps KILL-FILE DIRECTORY [once|twice [FIRST]]: %s\n",
 			strerror(errno));

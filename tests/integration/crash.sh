@@ -6,6 +6,13 @@
 
 killable() { printf "%s" "$TT_BUILD/tests/crash/$1"; }
 
+# A daemon of this case's directories that does what kill-file says: see tests/crash/kill-file.h.
+start_killable() {
+	head -c 64 /dev/zero >kill-file
+	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
+		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+}
+
 only root killed_at_every_step each_call_to_the_store_fails_once
 only root each_call_to_the_store_fails_once_in_memory
 only root a_service_manager_keeps_the_views
@@ -40,9 +47,7 @@ mounts_are_as_before() { cmp before /proc/self/mounts; }
 steps() {
 	own_daemon
 	cat /proc/self/mounts >before
-	head -c 64 /dev/zero >kill-file
-	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
-		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	start_killable
 	tmpnest create --store "$1" steps
 	tmpnest run --nest steps -- "$(killable steps)" kill-file /tmp "$2" >steps.log 2>&1 || {
 		cat steps.log
@@ -63,9 +68,7 @@ case_killed_twice_at_every_step_in_memory() { steps memory twice; }
 # faults STORE: what fails is told to the caller, and that is all
 faults() {
 	own_daemon
-	head -c 64 /dev/zero >kill-file
-	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
-		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	start_killable
 	tmpnest create --store "$1" faults
 	tmpnest run --nest faults -- "$(killable faults)" kill-file /tmp >faults.log 2>&1 || {
 		cat faults.log
@@ -137,9 +140,7 @@ only_shared_is_left() {
 case_killed_at_every_step_of_an_attachment() {
 	local i
 	own_daemon
-	head -c 32 /dev/zero >kill-file
-	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
-		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	start_killable
 	tmpnest create shared
 	background holder tmpnest run --nest shared -- sh -c 'echo made; exec sleep 1000'
 	wait_for_line holder made
@@ -165,9 +166,7 @@ case_killed_at_every_step_of_an_attachment() {
 case_unnamed_files_beyond_the_budget_leave_nothing() {
 	local i
 	own_daemon
-	head -c 32 /dev/zero >kill-file
-	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
-		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
+	start_killable
 	tmpnest create many
 	background holder tmpnest run --nest many -- "$TT_PYTHON" -c '
 import os, sys, time
