@@ -38,6 +38,7 @@ typedef struct Walk {
 	size_t path_length;              /* may be past the end: then it is not told */
 	uint8_t *buffer;
 	size_t room; /* of the buffer, to be used by the next read */
+	bool incomplete;
 } Walk;
 
 static bool fits(size_t length)
@@ -89,8 +90,12 @@ static int go_down(Walk *walk, const KernelEntry *entry)
 		tn_open_beneath(walk->dir, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	int r;
 
-	if (fd < 0)
-		return fd == -ENOMEM || fd == -EMFILE || fd == -ENFILE ? fd : 0;
+	if (fd == -ENOMEM || fd == -EMFILE || fd == -ENFILE)
+		return fd;
+	if (fd < 0) {
+		walk->incomplete |= fd != -ENOENT && fd != -ENOTDIR && fd != -ELOOP;
+		return 0;
+	}
 	r = push_level(walk, entry);
 	if (r < 0)
 		return r;
@@ -169,7 +174,7 @@ static int visit_some(Walk *walk)
 	}
 }
 
-static int walk_all(Walk *walk, bool *ret_complete)
+static int walk_all(Walk *walk)
 {
 	for (;;) {
 		int r = visit_some(walk);
@@ -184,7 +189,7 @@ static int walk_all(Walk *walk, bool *ret_complete)
 		if (r < 0)
 			return r;
 		if (r == 0) {
-			*ret_complete = false;
+			walk->incomplete = true;
 			return 0;
 		}
 	}
@@ -195,7 +200,6 @@ int tn_tree_walk(int dir, TnTreeVisit visit, void *data, bool *ret_complete)
 	Walk *walk = calloc(1, sizeof(*walk));
 	int r = -ENOMEM;
 
-	*ret_complete = true;
 	if (!walk)
 		return -ENOMEM;
 	walk->visit = visit;
@@ -206,7 +210,8 @@ int tn_tree_walk(int dir, TnTreeVisit visit, void *data, bool *ret_complete)
 	if (walk->dir < 0)
 		r = walk->dir;
 	else if (walk->buffer)
-		r = walk_all(walk, ret_complete);
+		r = walk_all(walk);
+	*ret_complete = !walk->incomplete;
 	tn_close(&walk->dir);
 	free(walk->buffer);
 	free(walk->levels);

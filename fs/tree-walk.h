@@ -27,6 +27,6 @@ typedef int (*TnTreeVisit)(const TnTreeEntry *entry, void *data);
 /*
  * Visits everything below dir, a directory before what is in it. *ret_complete becomes
  * false when a directory moved away under the walk, so that what came after it was not
- * seen. 0, what visit returned, or -errno.
+ * seen, or when one could not be opened. 0, what visit returned, or -errno.
  */
 int tn_tree_walk(int dir, TnTreeVisit visit, void *data, bool *ret_complete);
