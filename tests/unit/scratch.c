@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 bool tn_scratch_new(TnScratch *ret, const char *base)
@@ -49,10 +50,25 @@ static int delete_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
+/* nftw(3) knows no path that is longer than calls take. */
+static void remove_deep(const char *path)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execlp("rm", "rm", "-rf", "--", path, (char *)NULL);
+		_exit(127);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
 void tn_scratch_remove(TnScratch *scratch)
 {
 	nftw(scratch->path, open_up, 32, FTW_PHYS);
 	nftw(scratch->path, delete_one, 32, FTW_PHYS | FTW_DEPTH);
+	if (access(scratch->path, F_OK) == 0)
+		remove_deep(scratch->path);
 	close(scratch->dir);
 }
 
