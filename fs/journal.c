@@ -56,6 +56,11 @@ uint32_t tn_journal_step(void)
 	return current ? atomic_load(&current->step) : TN_STEP_NONE;
 }
 
+const TnNotes *tn_journal_interrupted(void)
+{
+	return tn_journal_step() == TN_STEP_NONE ? NULL : &current->notes;
+}
+
 /* --- references ----------------------------------------------------------------------------- */
 
 bool tn_journal_give(TnNode *node, uint32_t index)

@@ -100,6 +100,9 @@ void tn_journal_begin(const TnNotes *notes);
 /* The store has not been changed after all. */
 void tn_journal_abandon(void);
 bool tn_journal_is_again(void);
+/* What an interrupted predecessor noted before it changed the store; NULL: it did not come to that.
+ */
+const TnNotes *tn_journal_interrupted(void);
 /* The step an interrupted predecessor came to; TN_STEP_NONE for a first attempt. */
 uint32_t tn_journal_step(void);
 

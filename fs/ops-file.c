@@ -206,6 +206,7 @@ int tn_op_write(TnRequest *request)
  */
 static int call_store(int fd, const struct fuse_fallocate_in *in)
 {
+	const TnNotes *before = tn_journal_interrupted();
 	TnNotes notes = {0};
 	struct stat st;
 	int r = 0;
@@ -216,8 +217,7 @@ static int call_store(int fd, const struct fuse_fallocate_in *in)
 			       : 0;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (tn_journal_step() == TN_STEP_BEGUN &&
-	    (uint64_t)st.st_size != tn_journal_current()->notes.allocated.size)
+	if (before && (uint64_t)st.st_size != before->allocated.size)
 		return 0;
 	notes.allocated.size = (uint64_t)st.st_size;
 	tn_journal_begin(&notes);

@@ -231,8 +231,7 @@ static int remove_entry(TnNest *nest, const Entry *entry)
  */
 static bool has_gone(const Entry *entry, const TnGone *gone)
 {
-	return tn_journal_step() != TN_STEP_NONE &&
-	       !(entry->exists && entry->st.st_ino == gone->ino);
+	return !(entry->exists && entry->st.st_ino == gone->ino);
 }
 
 static int remove_existing(TnNest *nest, const Entry *entry, bool directory)
@@ -247,6 +246,7 @@ static int remove_existing(TnNest *nest, const Entry *entry, bool directory)
 static int remove_name(TnRequest *request, bool directory)
 {
 	ENTRY entry = {.dir = TN_FD_NONE};
+	const TnNotes *before = tn_journal_interrupted();
 	TnNest *nest = request->nest;
 	int r;
 
@@ -256,14 +256,10 @@ static int remove_name(TnRequest *request, bool directory)
 		r = tn_check_pinned(nest, request->node, request->name, false);
 	if (r == 0)
 		r = entry_load(nest, request->node, request->name, &entry);
-	if (r == 0 && tn_journal_step() != TN_STEP_NONE &&
-	    has_gone(&entry, &tn_journal_current()->notes.removed.gone)) {
-		TnGone gone = tn_journal_current()->notes.removed.gone;
-
-		finish_gone(nest, &gone, request->name, entry.dir.fd);
-	} else if (r == 0) {
+	if (r == 0 && before && has_gone(&entry, &before->removed.gone))
+		finish_gone(nest, &before->removed.gone, request->name, entry.dir.fd);
+	else if (r == 0)
 		r = remove_existing(nest, &entry, directory);
-	}
 	pthread_rwlock_unlock(&nest->tree);
 	return r;
 }
@@ -320,18 +316,21 @@ static int is_still_there(TnNest *nest, const TnGone *gone, const char *name, in
 
 void tn_remove_resume(TnNest *nest)
 {
-	TnGone gone = tn_journal_current()->notes.removed.gone;
-	const char *name = tn_journal_current()->notes.removed.name;
+	const TnNotes *before = tn_journal_interrupted();
+	const TnGone *gone;
+	const char *name;
 	TN_FD dir = TN_FD_NONE;
 	int there;
 
-	if (tn_journal_step() == TN_STEP_NONE)
+	if (!before)
 		return;
-	if (gone.parent && tn_resolve_dir(nest, gone.parent, &dir) < 0)
+	gone = &before->removed.gone;
+	name = before->removed.name;
+	if (gone->parent && tn_resolve_dir(nest, gone->parent, &dir) < 0)
 		dir = TN_FD_NONE;
-	there = is_still_there(nest, &gone, name, dir.fd);
+	there = is_still_there(nest, gone, name, dir.fd);
 	if (there == 0)
-		finish_gone(nest, &gone, name, dir.fd);
+		finish_gone(nest, gone, name, dir.fd);
 	else if (there < 0)
 		tn_nest_recharge(nest);
 }
@@ -613,14 +612,13 @@ static int check_names(TnRequest *request, uint32_t to_parent, unsigned flags)
 static int rename_loaded(TnRequest *request, uint32_t to_parent, Entry *from, Entry *to,
 			 unsigned flags)
 {
+	const TnNotes *before = tn_journal_interrupted();
 	TnNest *nest = request->nest;
 	int r = load_both(nest, from, to, request, to_parent);
 
-	if (r == 0 && tn_journal_step() != TN_STEP_NONE) {
-		TnNotes notes = tn_journal_current()->notes;
-
-		if (look_at_interrupted(nest, from, to, &notes, flags) == 1) {
-			finish_rename(nest, from, to, &notes, flags);
+	if (r == 0 && before) {
+		if (look_at_interrupted(nest, from, to, before, flags) == 1) {
+			finish_rename(nest, from, to, before, flags);
 			return 0;
 		}
 		entry_clear(from);

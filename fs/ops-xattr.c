@@ -123,8 +123,8 @@ static uint64_t present_bytes(int fd, const char *name, bool *ret_exists)
 	ssize_t value = fgetxattr(fd, name, NULL, 0);
 
 	*ret_exists = value >= 0;
-	if (tn_journal_step() != TN_STEP_NONE)
-		return tn_journal_current()->notes.attribute.before;
+	if (tn_journal_interrupted())
+		return tn_journal_interrupted()->attribute.before;
 	return value < 0 ? 0 : (uint64_t)value + strlen(name);
 }
 
@@ -144,14 +144,14 @@ static void begin(uint64_t before)
 {
 	TnNotes notes = {.attribute = {.before = before}};
 
-	if (tn_journal_step() == TN_STEP_NONE)
+	if (!tn_journal_interrupted())
 		tn_journal_begin(&notes);
 }
 
 static int check_flags(int flags, bool exists)
 {
 	/* Begun means that this was looked at, and that the store may have changed since. */
-	if (tn_journal_step() != TN_STEP_NONE)
+	if (tn_journal_interrupted())
 		return 0;
 	if ((flags & XATTR_CREATE) && exists)
 		return -EEXIST;
@@ -182,7 +182,7 @@ static int set(TnRequest *request, int fd, const void *value, size_t size, int f
 		r = tn_nest_reserve(nest, more, 0, &reservation);
 	/* What an interrupted attempt had reserved may be taken by now: it is charged all the same.
 	 */
-	if (r < 0 && tn_journal_step() == TN_STEP_NONE)
+	if (r < 0 && !tn_journal_interrupted())
 		return r;
 	begin(before);
 	if (fsetxattr(fd, request->name, value, size, 0) < 0) {
@@ -234,7 +234,7 @@ static int take(TnRequest *request, int fd)
 
 	if (tn_journal_step() == TN_STEP_SETTLED)
 		return 0;
-	if (!exists && tn_journal_step() == TN_STEP_NONE)
+	if (!exists && !tn_journal_interrupted())
 		return -ENODATA;
 	begin(before);
 	if (exists && fremovexattr(fd, request->name) < 0) {
