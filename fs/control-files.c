@@ -256,13 +256,8 @@ static gboolean produce_entries(TnVarlinkCall *call, void *data)
 	if (error < 0) {
 		json_object_unref(reply);
 		tn_control_fail_path(call, "", error);
-	} else if (listing->at_end) {
-		tn_varlink_reply(call, reply);
-	} else if (tn_varlink_call_wants_more(call)) {
-		tn_varlink_reply_continues(call, reply);
 	} else {
-		json_object_unref(reply);
-		tn_control_fail_expected_more(call);
+		tn_control_reply_part(call, reply, listing->at_end);
 	}
 	return TRUE;
 }
@@ -423,14 +418,7 @@ static gboolean produce_attributes(TnVarlinkCall *call, void *data)
 		json_array_add_object_element(chunks, next_chunk(attributes));
 	}
 	json_object_set_array_member(reply, "xattrs", chunks);
-	if (attributes->at == attributes->end) {
-		tn_varlink_reply(call, reply);
-	} else if (tn_varlink_call_wants_more(call)) {
-		tn_varlink_reply_continues(call, reply);
-	} else {
-		json_object_unref(reply);
-		tn_control_fail_expected_more(call);
-	}
+	tn_control_reply_part(call, reply, attributes->at == attributes->end);
 	return TRUE;
 }
 

@@ -49,6 +49,9 @@ void tn_control_get_nest(TnVarlinkCall *call, JsonObject *parameters, void *data
 void tn_control_recount(void *job, void *control);
 
 void tn_control_fail_expected_more(TnVarlinkCall *call);
+/* One reply of a stream, the last one or not; takes it. An error where the caller takes one only.
+ */
+void tn_control_reply_part(TnVarlinkCall *call, JsonObject *reply, gboolean last);
 
 /* control-files.c */
 void tn_control_list_files(TnVarlinkCall *call, JsonObject *parameters, void *data);

@@ -19,6 +19,18 @@ void tn_control_fail_expected_more(TnVarlinkCall *call)
 			"call with more and take several replies");
 }
 
+void tn_control_reply_part(TnVarlinkCall *call, JsonObject *reply, gboolean last)
+{
+	if (last) {
+		tn_varlink_reply(call, reply);
+	} else if (tn_varlink_call_wants_more(call)) {
+		tn_varlink_reply_continues(call, reply);
+	} else {
+		json_object_unref(reply);
+		tn_control_fail_expected_more(call);
+	}
+}
+
 typedef struct NestList {
 	TnControl *control;
 	GArray *ids; /* of uint64_t */
@@ -181,14 +193,7 @@ static gboolean produce_view(TnVarlinkCall *call, void *data)
 	NestView *view = data;
 	JsonObject *reply = next_rules(view);
 
-	if (view->rules.head == NULL) {
-		tn_varlink_reply(call, reply);
-	} else if (tn_varlink_call_wants_more(call)) {
-		tn_varlink_reply_continues(call, reply);
-	} else {
-		json_object_unref(reply);
-		tn_control_fail_expected_more(call);
-	}
+	tn_control_reply_part(call, reply, view->rules.head == NULL);
 	return TRUE;
 }
 

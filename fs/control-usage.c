@@ -109,14 +109,9 @@ static gboolean produce(TnVarlinkCall *call, void *data)
 	add_uses(reply, "entries", "name", found->entries, found->n_entries, &usage->next_entry,
 		 &used);
 	add_uses(reply, "files", "path", found->files, found->n_files, &usage->next_file, &used);
-	if (usage->next_entry == found->n_entries && usage->next_file == found->n_files) {
-		tn_varlink_reply(call, reply);
-	} else if (tn_varlink_call_wants_more(call)) {
-		tn_varlink_reply_continues(call, reply);
-	} else {
-		json_object_unref(reply);
-		tn_control_fail_expected_more(call);
-	}
+	tn_control_reply_part(call, reply,
+			      usage->next_entry == found->n_entries &&
+				      usage->next_file == found->n_files);
 	return TRUE;
 }
 
