@@ -25,8 +25,7 @@ static int set_frozen(const TnVerb *verb, int argc, char **argv, gboolean frozen
 {
 	char *owner_text = NULL;
 	const GOptionEntry entries[] = {
-		{"owner", 0, 0, G_OPTION_ARG_FILENAME, &owner_text, "Whose nest (root only)",
-		 "USER"},
+		TN_CTL_OWNER_ENTRY(owner_text),
 		{NULL},
 	};
 	g_autoptr(JsonObject) reply = NULL;

@@ -44,8 +44,7 @@ int tn_verb_limits(const TnVerb *verb, int argc, char **argv)
 	char *owner_text = NULL;
 	const GOptionEntry entries[] = {
 		TN_CTL_LIMIT_ENTRIES(limits),
-		{"owner", 0, 0, G_OPTION_ARG_FILENAME, &owner_text, "Whose nest (root only)",
-		 "USER"},
+		TN_CTL_OWNER_ENTRY(owner_text),
 		{NULL},
 	};
 	g_autoptr(JsonObject) parameters = json_object_new();

@@ -172,8 +172,7 @@ int tn_verb_show(const TnVerb *verb, int argc, char **argv)
 	const GOptionEntry entries[] = {
 		{"verify", 0, 0, G_OPTION_ARG_NONE, &verify,
 		 "Recount what the store holds; status 1 when the account differs", NULL},
-		{"owner", 0, 0, G_OPTION_ARG_FILENAME, &owner_text, "Whose nest (root only)",
-		 "USER"},
+		TN_CTL_OWNER_ENTRY(owner_text),
 		{NULL},
 	};
 	g_autoptr(JsonObject) reply = NULL;
