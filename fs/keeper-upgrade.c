@@ -3,20 +3,19 @@
 
 #include "log.h"
 #include "macros.h"
+#include "notify.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #define CHECK_DESCRIPTOR 3
@@ -129,24 +128,6 @@ void tn_keeper_became(void)
 
 /* --- the service manager ---------------------------------------------------------------------- */
 
-static int connect_to(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t length = path ? strlen(path) : 0;
-	TN_AUTOFD sock = -1;
-
-	if (length < 2 || length >= sizeof(address.sun_path) || !strchr("/@", path[0]))
-		return -EINVAL;
-	memcpy(address.sun_path, path, length);
-	if (path[0] == '@')
-		address.sun_path[0] = '\0';
-	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (sock < 0 || connect(sock, (struct sockaddr *)&address,
-				(socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
-		return -errno;
-	return tn_steal_fd(&sock);
-}
-
 static int send_descriptor(int sock, const char *text, int fd)
 {
 	union {
@@ -212,7 +193,7 @@ static int store_one(int sock, int fd, bool is_state)
 int tn_keeper_store_descriptors(const char *notify_socket, const TnState *state, const int others[],
 				size_t n)
 {
-	TN_AUTOFD sock = connect_to(notify_socket);
+	TN_AUTOFD sock = tn_notify_connect(notify_socket);
 	struct rlimit limit;
 	int r = sock < 0 ? sock : 0;
 

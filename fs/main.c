@@ -8,6 +8,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "macros.h"
+#include "notify.h"
 #include "units.h"
 #include "why.h"
 #include "worker.h"
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #define USER_IDLE_TIMEOUT 300 /* seconds */
@@ -166,21 +166,15 @@ static int parse_options(TnOptions *options, int argc, char **argv)
 /* sd_notify(3), READY=1, without its library. */
 static void notify_service_manager(void)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t length = path ? strlen(path) : 0;
+	TN_AUTOFD sock = tn_notify_connect(getenv("NOTIFY_SOCKET"));
 	char text[48];
-	TN_AUTOFD sock = -1;
 
-	if (length < 2 || length >= sizeof(address.sun_path) || !strchr("/@", path[0]))
+	if (sock == -EINVAL)
 		return;
-	memcpy(address.sun_path, path, length);
-	if (path[0] == '@')
-		address.sun_path[0] = '\0';
-	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d\n", getpid());
-	if (sock < 0 || sendto(sock, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
-			       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
+	if (sock < 0)
+		errno = -sock;
+	if (sock < 0 || send(sock, text, strlen(text), MSG_NOSIGNAL) < 0)
 		tn_log(TN_LOG_WARNING, "service manager: cannot be told: %s", strerror(errno));
 }
 
