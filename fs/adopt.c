@@ -28,15 +28,6 @@
 #include <sys/fsuid.h>
 #include <sys/mman.h>
 
-static TnNest *find(TnRegistry *registry, uint64_t id)
-{
-	TnNest *nest = registry->list;
-
-	while (nest && nest->id != id)
-		nest = nest->next;
-	return nest;
-}
-
 /* The first slot from i on that a thread has used, or that is for the nests' own work. */
 static uint32_t used_slot(TnState *state, uint32_t i)
 {
@@ -187,7 +178,7 @@ static void settle_state(TnRegistry *registry, TnSlot *slot)
 	} else if (state == TN_SLOT_READING || state > TN_SLOT_WORK) {
 		atomic_store(&slot->state, TN_SLOT_IDLE);
 	}
-	if (!find(registry, slot->nest_id))
+	if (!tn_registry_list_find_id(registry, slot->nest_id))
 		atomic_store(&slot->state, TN_SLOT_IDLE);
 }
 
@@ -199,41 +190,49 @@ static void settle_states(TnRegistry *registry)
 		settle_state(registry, &state->slots[i]);
 }
 
-typedef void (*OnJournal)(TnNest *nest, TnJournal *journal);
-
-static void each_journal(TnRegistry *registry, OnJournal call)
+/* Calls for each slot that holds anything, with its nest; its journal is the thread's meanwhile. */
+static void each_slot(TnRegistry *registry, void (*call)(TnNest *nest, TnSlot *slot))
 {
-	for (uint32_t i = used_slot(registry->state, 0); i < TN_SLOTS;
-	     i = used_slot(registry->state, i + 1)) {
-		TnSlot *slot = &registry->state->slots[i];
-		TnNest *nest = find(registry, slot->nest_id);
+	TnState *state = registry->state;
 
-		if (nest && atomic_load(&slot->state) != TN_SLOT_IDLE)
-			call(nest, &slot->journal);
+	for (uint32_t i = used_slot(state, 0); i < TN_SLOTS; i = used_slot(state, i + 1)) {
+		TnSlot *slot = &state->slots[i];
+
+		if (atomic_load(&slot->state) == TN_SLOT_IDLE)
+			continue;
+		tn_journal_enter(&slot->journal);
+		call(tn_registry_list_find_id(registry, slot->nest_id), slot);
+		tn_journal_enter(NULL);
 	}
+}
+
+static void redo(TnNest *nest, TnSlot *slot)
+{
+	tn_journal_redo(nest, &slot->journal);
+}
+
+static void mend_references(TnNest *nest, TnSlot *slot)
+{
+	tn_journal_mend_references(nest, &slot->journal);
 }
 
 /* References of a reply that is whole are the kernel's; all others are given anew. */
-static void take_references_back(TnRegistry *registry)
+static void take_references_back(TnNest *nest, TnSlot *slot)
 {
-	for (uint32_t i = used_slot(registry->state, 0); i < TN_SLOTS;
-	     i = used_slot(registry->state, i + 1)) {
-		TnSlot *slot = &registry->state->slots[i];
-		TnNest *nest = find(registry, slot->nest_id);
-
-		if (nest && atomic_load(&slot->state) == TN_SLOT_READ)
-			tn_journal_undo_references(nest, &slot->journal);
-	}
+	if (atomic_load(&slot->state) == TN_SLOT_READ)
+		tn_journal_undo_references(nest, &slot->journal);
 }
 
 /* What a file is charged is looked up anew when the store may have been changed already. */
-static void recount_file(TnNest *nest, const TnSlot *slot)
+static void recount_file(TnNest *nest, TnSlot *slot)
 {
 	const struct fuse_in_header *in = (const void *)slot->request;
 	const struct fuse_write_in *write_in = (const void *)(in + 1);
 	uint32_t index;
 
-	if (in->opcode != FUSE_WRITE && in->opcode != FUSE_SETATTR && in->opcode != FUSE_FALLOCATE)
+	if (atomic_load(&slot->state) != TN_SLOT_READ ||
+	    (in->opcode != FUSE_WRITE && in->opcode != FUSE_SETATTR &&
+	     in->opcode != FUSE_FALLOCATE))
 		return;
 	index = tn_node_by_id(nest->table, in->nodeid);
 	if (index && tn_node_at(nest->table, index)->type == S_IFREG)
@@ -279,11 +278,13 @@ static void become_daemon_again(void)
 	setfsuid(geteuid());
 }
 
-static void answer(TnState *state, TnNest *nest, TnSlot *slot)
+static void answer(TnNest *nest, TnSlot *slot)
 {
 	const struct fuse_in_header *in = (const void *)slot->request;
 	TnIdentity identity = {.uid = geteuid(), .gid = getegid()};
 
+	if (atomic_load(&slot->state) == TN_SLOT_WORK)
+		return;
 	if (atomic_load(&slot->state) == TN_SLOT_READ) {
 		atomic_store(&slot->journal.again, 1);
 		if (atomic_fetch_add(&slot->attempts, 1) >= TN_ATTEMPTS_MOST) {
@@ -299,48 +300,20 @@ static void answer(TnState *state, TnNest *nest, TnSlot *slot)
 		tn_kill_point();
 		atomic_store(&slot->state, TN_SLOT_REPLIED);
 	}
-	atomic_fetch_add(&state->progress, 1);
+	atomic_fetch_add(&nest->state->progress, 1);
 	send_reply(slot);
 	atomic_store(&slot->state, TN_SLOT_IDLE);
 }
 
-static void answer_all(TnRegistry *registry, bool begun)
+static void answer_begun(TnNest *nest, TnSlot *slot)
 {
-	for (uint32_t i = 0; i < atomic_load(&registry->state->slots_end); i++) {
-		TnSlot *slot = &registry->state->slots[i];
-		uint32_t state = atomic_load(&slot->state);
-
-		if (state == TN_SLOT_IDLE ||
-		    (begun && atomic_load(&slot->journal.step) == TN_STEP_NONE))
-			continue;
-		tn_journal_enter(&slot->journal);
-		answer(registry->state, find(registry, slot->nest_id), slot);
-		tn_journal_enter(NULL);
-	}
+	if (atomic_load(&slot->journal.step) != TN_STEP_NONE)
+		answer(nest, slot);
 }
 
-static void recount_files(TnRegistry *registry)
+static void finish_work(TnNest *nest, TnSlot *slot)
 {
-	for (uint32_t i = 0; i < atomic_load(&registry->state->slots_end); i++) {
-		TnSlot *slot = &registry->state->slots[i];
-
-		if (atomic_load(&slot->state) != TN_SLOT_READ)
-			continue;
-		tn_journal_enter(&slot->journal);
-		recount_file(find(registry, slot->nest_id), slot);
-		tn_journal_enter(NULL);
-	}
-}
-
-static void finish_work(TnRegistry *registry)
-{
-	TnSlot *slot = &registry->state->slots[TN_SHARE_WORK];
-
-	if (atomic_load(&slot->state) == TN_SLOT_WORK) {
-		tn_journal_enter(&slot->journal);
-		tn_remove_resume(find(registry, slot->nest_id));
-		tn_journal_enter(NULL);
-	}
+	tn_remove_resume(nest);
 	atomic_store(&slot->state, TN_SLOT_IDLE);
 }
 
@@ -410,18 +383,18 @@ void tn_registry_adopt(TnRegistry *registry)
 	forgive(registry->state);
 	open_nests(registry);
 	settle_states(registry);
-	each_journal(registry, tn_journal_redo);
-	each_journal(registry, tn_journal_mend_references);
-	take_references_back(registry);
+	each_slot(registry, redo);
+	each_slot(registry, mend_references);
+	each_slot(registry, take_references_back);
 	adopt_each(registry);
 	settle_states(registry); /* some nests may be given up by now */
 	/* What comes now is counted by request: once answered, its client goes on. */
 	forget_attempts(registry->state);
-	answer_all(registry, true);
+	each_slot(registry, answer_begun);
 	/* Their names lead to them again: those that moved have arrived. */
-	recount_files(registry);
-	answer_all(registry, false);
-	finish_work(registry);
+	each_slot(registry, recount_file);
+	each_slot(registry, answer);
+	each_slot(registry, finish_work); /* only that slot holds anything now */
 	resume_each(registry);
 	finish_evictions(registry);
 	atomic_fetch_add(&registry->state->progress, 1);

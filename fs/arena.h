@@ -31,7 +31,6 @@
 #define TN_SHARE_WORK TN_SERVING_MOST
 #define TN_SHARE_OTHERS (TN_SERVING_MOST + 1U) /* of what is done without a journal */
 #define TN_SHARES (TN_SERVING_MOST + 2U)
-#define TN_NO_DESCRIPTOR (-1)
 
 /* What one journal has added to an account, all in all; may be negative. */
 typedef struct TnShare {

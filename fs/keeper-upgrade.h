@@ -31,8 +31,8 @@ void tn_keeper_became(void);
  * at the other end of the socket path (sd_notify(3), FDSTORE=1). Number i is named "fi", the
  * state's "state-i". 0 or -errno.
  */
-int tn_keeper_store_descriptors(const char *notify_socket, const TnState *state,
-				const int others[], size_t n);
+int tn_keeper_store_descriptors(const char *notify_socket, const TnState *state, const int others[],
+				size_t n);
 
 /*
  * Descriptors that a service manager gives back (LISTEN_FDS of sd_listen_fds(3)) get their

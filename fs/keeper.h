@@ -18,13 +18,13 @@ typedef struct TnKeeperConfig {
 	unsigned n_threads;
 	uint64_t idle_timeout; /* seconds; TN_UNLIMITED: never */
 	bool use_peer_pidfd;
-	bool use_resend;  /* FUSE_NOTIFY_RESEND, where the kernel has it */
+	bool use_resend;     /* FUSE_NOTIFY_RESEND, where the kernel has it */
 	const char *program; /* absolute path of this one, and its arguments, for an upgrade */
 	char *const *argv;
 	const char *notify_socket; /* of the service manager that stores descriptors; or NULL */
 	int resume;                /* descriptor of the state of a keeper before; 0: none */
 	bool has_namespaces;       /* that keeper was this process */
-	bool log_to_file; /* stderr and stdout go to RUNTIME/tmpnestd.log */
+	bool log_to_file;          /* stderr and stdout go to RUNTIME/tmpnestd.log */
 
 	int (*worker)(TnWorkerEnv *env); /* a worker's whole life; returns its exit status */
 	/* Called once: the sockets listen and the first worker serves. */

@@ -141,14 +141,13 @@ static void empty_orphans(int home)
 
 static bool is_adopted(TnRegistry *registry, const char *name)
 {
+	const TnNest *nest = tn_registry_list_find_id(registry, strtoull(name, NULL, 16));
 	char expected[20];
 
-	for (const TnNest *nest = registry->list; nest; nest = nest->next) {
-		snprintf(expected, sizeof(expected), "%016" PRIx64, nest->id);
-		if (strcmp(expected, name) == 0)
-			return true;
-	}
-	return false;
+	if (!nest)
+		return false;
+	snprintf(expected, sizeof(expected), "%016" PRIx64, nest->id);
+	return strcmp(expected, name) == 0;
 }
 
 /* The store's layout would be made anew where it is missing: not when it held something. */

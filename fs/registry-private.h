@@ -53,6 +53,7 @@ void tn_registry_list_add(TnRegistry *registry, TnNest *nest);
 /* Gives the list's reference up. */
 void tn_registry_list_drop(TnRegistry *registry, TnNest *nest);
 /* Borrowed, or NULL. */
+TnNest *tn_registry_list_find_id(TnRegistry *registry, uint64_t id);
 TnNest *tn_registry_list_find(TnRegistry *registry, uid_t owner, const char *name);
 
 /* Moves a home to the trash, by its directory's name or its nest's id; wakes the wiper. */

@@ -83,14 +83,21 @@ TnNest *tn_registry_find(TnRegistry *registry, uid_t owner, const char *name)
 	return nest;
 }
 
+TnNest *tn_registry_list_find_id(TnRegistry *registry, uint64_t id)
+{
+	TnNest *nest = registry->list;
+
+	while (nest && nest->id != id)
+		nest = nest->next;
+	return nest;
+}
+
 TnNest *tn_registry_find_id(TnRegistry *registry, uint64_t id)
 {
 	TnNest *nest;
 
 	pthread_mutex_lock(&registry->lock);
-	nest = registry->list;
-	while (nest && nest->id != id)
-		nest = nest->next;
+	nest = tn_registry_list_find_id(registry, id);
 	if (nest)
 		tn_nest_ref(nest);
 	pthread_mutex_unlock(&registry->lock);

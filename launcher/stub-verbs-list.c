@@ -131,7 +131,9 @@ int tn_stubs_verb_missing(int argc, char **argv)
 
 		tn_stubs_args_open(&args, &stubs, &report);
 		result = tn_stubs_missing(&stubs, (const char *const *)paths.paths, paths.n_paths);
-		status = result < 0 ? tn_stubs_fail(&args, args.ledger_path, tn_ledger_file_why(result)) : 0;
+		status = result < 0 ? tn_stubs_fail(&args, args.ledger_path,
+						    tn_ledger_file_why(result))
+				    : 0;
 		tn_stub_report_finish(&report, TN_STUB_MISSING);
 		tn_stubs_clear(&stubs);
 	}

@@ -17,7 +17,9 @@ int tn_stubs_verb_reaper(int argc, char **argv)
 		options.profiles_dir = args.profiles_dir;
 		options.runtime_dir = args.runtime_dir[0] ? args.runtime_dir : NULL;
 		result = tn_stubs_reap(&options);
-		status = result < 0 ? tn_stubs_fail(&args, args.ledger_path, tn_ledger_file_why(result)) : 0;
+		status = result < 0 ? tn_stubs_fail(&args, args.ledger_path,
+						    tn_ledger_file_why(result))
+				    : 0;
 	}
 	tn_stubs_args_clear(&args);
 	return status;

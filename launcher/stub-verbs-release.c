@@ -57,9 +57,9 @@ int tn_stubs_verb_reclaim(int argc, char **argv)
 			status = tn_stubs_args_holder(&args, &stubs.self, &holder);
 		if (status == -1) {
 			result = tn_stubs_reclaim(&stubs, args.owner, args.owner ? &holder : NULL);
-			status = result < 0
-					 ? tn_stubs_fail(&args, args.ledger_path, tn_ledger_file_why(result))
-					 : 0;
+			status = result < 0 ? tn_stubs_fail(&args, args.ledger_path,
+							    tn_ledger_file_why(result))
+					    : 0;
 		}
 		tn_stub_report_finish(&report, TN_STUB_REMOVED);
 		tn_stubs_clear(&stubs);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * `tmpnest VERB ...`: runs `run` itself, so that starting a sandbox costs no library;
- * executes tmpnest-stubs for `stubs`, tmpnest-serve for `serve` and tmpnest-ctl for the operators' verbs.
+ * executes tmpnest-stubs for `stubs`, tmpnest-serve for `serve` and tmpnest-ctl for the operators'
+ * verbs.
  */
 #include "locate.h"
 #include "macros.h"
