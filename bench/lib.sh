@@ -6,6 +6,8 @@ set -u
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 BUILD=${TMPNEST_BUILD:-$ROOT/build}
 PATH=$BUILD/launcher:$PATH
+PYTHON=/usr/bin/python3
+[ -x "$PYTHON" ] || PYTHON=python3
 
 bench_begin() {
 	[ -x "$BUILD/launcher/tmpnest" ] || {
@@ -15,7 +17,7 @@ bench_begin() {
 	local state=/var/lib
 	[ "$(id -u)" -eq 0 ] || state=${XDG_STATE_HOME:-$HOME/.local/state}
 	PLACE=$state/tmpnest-bench.$$
-	export TMPNEST_RUNTIME_DIR=$PLACE/r TMPNEST_STORE_DIR=$PLACE/s
+	export TMPNEST_RUNTIME_DIR=$PLACE/r TMPNEST_STORE_DIR=${BENCH_STORE:-$PLACE/s}
 	mkdir -p "$PLACE/work" && cd "$PLACE/work" || exit 1
 	trap bench_end EXIT
 	trap 'exit 130' INT TERM
@@ -24,9 +26,11 @@ bench_begin() {
 
 bench_end() {
 	local name
-	for name in $(tmpnest ls --json | python3 -c 'import json,sys; print(*[n["name"] for n in json.load(sys.stdin) if n["state"] != "evicting"])'); do
+	for name in $(tmpnest ls --json | "$PYTHON" -c 'import json,sys; print(*[n["name"] for n in json.load(sys.stdin) if n["state"] != "evicting"])'); do
 		tmpnest evict --force "$name" >/dev/null
 	done
 	tmpnest daemon stop >/dev/null
-	cd / && rm -rf --one-file-system "$PLACE"
+	cd / || return
+	! mountpoint -q "$PLACE/tmpfs" || umount -l "$PLACE/tmpfs"
+	rm -rf --one-file-system "$PLACE"
 }

@@ -24,7 +24,7 @@ printf '%-30s %9s %9s   %s\n' operation requests us which
 ./ops list | while IFS=: read -r name words; do
 	counts "$name" 0 >base.json
 	counts "$name" "$ROUNDS" >full.json
-	python3 - "$ROUNDS" "$words" "$(cat us)" <<'END'
+	"$PYTHON" - "$ROUNDS" "$words" "$(cat us)" <<'END'
 import json, sys
 
 rounds, words, us = int(sys.argv[1]), sys.argv[2].strip(), sys.argv[3]
