@@ -211,10 +211,13 @@ static int call_store(int fd, const struct fuse_fallocate_in *in)
 	struct stat st;
 	int r = 0;
 
-	if (!(in->mode & MOVES_DATA))
-		return fallocate(fd, (int)in->mode, (off_t)in->offset, (off_t)in->length) < 0
-			       ? -errno
-			       : 0;
+	if (!(in->mode & MOVES_DATA)) {
+		/* A tmpfs stops at any signal, and undoes what it has done so far. */
+		do
+			r = fallocate(fd, (int)in->mode, (off_t)in->offset, (off_t)in->length);
+		while (r < 0 && errno == EINTR);
+		return r < 0 ? -errno : 0;
+	}
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (before && (uint64_t)st.st_size != before->allocated.size)
