@@ -9,9 +9,11 @@
 #include "sys.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,35 +27,69 @@
 #define HELD_UP_NS INT64_C(200000000) /* a request that takes longer holds its thread up */
 #define STUCK_NS INT64_C(60000000000) /* one that takes longer is not going to end */
 
+/* Interrupts a thread's read: its handler does nothing. */
+#define KICK SIGURG
+#define KICK_AGAIN_NS 2000000L /* it may have come just before the read */
+
+/* Of so many requests in turn, how many may come from another task than the one before. */
+#define LOOKED_AT 32U
+#define FEW_CHANGES 4U
+#define MANY_CHANGES 12U
+#define MOVES_OF_A_CROWD 16U /* of all threads between two looks */
+
+typedef struct Thread Thread;
+
 /* A device that is served. Its address never changes while it is in the epoll set. */
 typedef struct Channel {
 	TnNest *nest;
 	int device;
+	uint32_t index;
 	uint64_t serial; /* tells a reused Channel from the one an old event was for */
 	uint32_t users;  /* threads that are busy with it */
 	bool used;
 	_Atomic bool closing; /* looked at without the lock between two requests */
+	/*
+	 * One thread has it to itself, out of the epoll set, and waits in read(2) for the next
+	 * request: two system calls fewer for each. As long as one client at a time has something
+	 * to ask, that is best; a second one would have to wait for the first one's answer.
+	 */
+	_Atomic bool steady;
 } Channel;
 
-typedef struct Thread {
+/* Whose requests a thread has seen last: whether they come from one client or from several. */
+typedef struct Askers {
+	uint64_t serial; /* of the channel */
+	uint32_t last;   /* its thread id; 0: none yet */
+	unsigned requests, changes;
+} Askers;
+
+struct Thread {
 	TnServe *serve;
 	pthread_t thread;
 	TnSlot *slot;
 	TnIdentity identity;
-	bool mapped; /* its slot has all its pages */
+	Askers askers;
+	Channel *steady;                      /* under the lock */
+	_Atomic int device;                   /* that it reads from, or -1 */
+	_Atomic uint64_t served;              /* requests, all in all */
+	_Atomic uint64_t moves;               /* from one channel to another */
+	uint64_t served_before, moves_before; /* when it was looked at last */
+	bool mapped;                          /* its slot has all its pages */
 	/* Odd while it reads a request or serves a FORGET; each such time has its own number. */
 	_Atomic uint64_t turn;
-} Thread;
+};
 
 struct TnServe {
 	int epoll, stop;            /* stop: an eventfd that wakes every thread, once */
 	_Atomic unsigned n_threads; /* grows under the lock */
 	unsigned n_waiting;         /* threads that wait for what another one does */
+	unsigned n_steady;          /* threads that have a channel to themselves */
+	bool crowded;               /* more nests have something to ask than there are threads */
 	Thread threads[TN_SERVING_MOST];
 	TnState *state;
 	bool owns_state;
 
-	pthread_mutex_t lock; /* guards the channels, n_waiting */
+	pthread_mutex_t lock; /* guards the channels, n_waiting, n_steady, crowded */
 	pthread_cond_t left;  /* a thread has left a closing channel */
 	Channel **channels;
 	uint32_t n_channels;
@@ -80,7 +116,8 @@ static Channel *channel_enter(TnServe *serve, uint64_t key)
 	pthread_mutex_lock(&serve->lock);
 	if (index < serve->n_channels) {
 		channel = serve->channels[index];
-		if (!channel->used || channel->closing || event_key(index, channel->serial) != key)
+		if (!channel->used || channel->closing || channel->steady ||
+		    event_key(index, channel->serial) != key)
 			channel = NULL;
 	}
 	if (channel)
@@ -119,9 +156,30 @@ static int channel_find_free(TnServe *serve)
 	return (int)serve->n_channels++;
 }
 
+/* 0 or -errno. */
+static int channel_listen(TnServe *serve, const Channel *channel, int operation)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN | EPOLLET,
+		.data.u64 = event_key(channel->index, channel->serial),
+	};
+
+	return epoll_ctl(serve->epoll, operation, channel->device, &event) < 0 ? -errno : 0;
+}
+
+/* The flag belongs to the open device, whichever descriptor or process sets it. */
+static int set_blocking(int device, bool blocking)
+{
+	int flags = fcntl(device, F_GETFL);
+
+	if (flags < 0)
+		return -errno;
+	flags = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+	return fcntl(device, F_SETFL, flags) < 0 ? -errno : 0;
+}
+
 int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 {
-	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 	Channel *channel;
 	int index, r = 0;
 
@@ -135,33 +193,117 @@ int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 	*channel = (Channel){
 		.nest = tn_nest_ref(nest),
 		.device = device,
+		.index = (uint32_t)index,
 		.serial = serve->next_serial++,
 		.used = true,
 	};
-	event.data.u64 = event_key((uint32_t)index, channel->serial);
-	if (epoll_ctl(serve->epoll, EPOLL_CTL_ADD, device, &event) < 0) {
-		r = -errno;
+	r = set_blocking(device, false); /* a killed worker may have left it otherwise */
+	if (r == 0)
+		r = channel_listen(serve, channel, EPOLL_CTL_ADD);
+	if (r < 0)
 		channel->used = false;
-	}
 	pthread_mutex_unlock(&serve->lock);
 	if (r < 0)
 		tn_nest_unref(nest);
 	return r;
 }
 
+/* The thread has the channel to itself from now on, unless others are needed for it. */
+static void begin_steady(TnServe *serve, Thread *thread, Channel *channel)
+{
+	pthread_mutex_lock(&serve->lock);
+	/* One thread at least is left for all others, besides those that wait for it. */
+	if (!channel->closing && !channel->steady && !serve->crowded && channel->users == 1 &&
+	    serve->n_steady + serve->n_waiting + 1 < serve->n_threads &&
+	    epoll_ctl(serve->epoll, EPOLL_CTL_DEL, channel->device, NULL) == 0) {
+		if (set_blocking(channel->device, true) == 0) {
+			channel->steady = true;
+			thread->steady = channel;
+			serve->n_steady++;
+		} else {
+			channel_listen(serve, channel, EPOLL_CTL_ADD);
+		}
+	}
+	pthread_mutex_unlock(&serve->lock);
+}
+
+/*
+ * Whoever is free reads from its channel again. The lock is held. The thread itself may be
+ * about to read, or reading: its read ends at the next request, or by a kick.
+ */
+static void end_steady(TnServe *serve, Thread *thread)
+{
+	Channel *channel = thread->steady;
+
+	if (!channel || set_blocking(channel->device, false) < 0)
+		return;
+	/* Makes an event if there is something to read now. */
+	if (!channel->closing && channel_listen(serve, channel, EPOLL_CTL_ADD) < 0) {
+		set_blocking(channel->device, true);
+		return;
+	}
+	channel->steady = false;
+	thread->steady = NULL;
+	serve->n_steady--;
+}
+
+static void share(TnServe *serve, Thread *thread)
+{
+	pthread_mutex_lock(&serve->lock);
+	end_steady(serve, thread);
+	pthread_mutex_unlock(&serve->lock);
+}
+
+static void on_kick(int signal)
+{
+	(void)signal;
+}
+
+static int allow_kicks(void)
+{
+	struct sigaction action = {.sa_handler = on_kick};
+
+	return sigaction(KICK, &action, NULL) < 0 ? -errno : 0;
+}
+
+static void kick(Thread *thread)
+{
+	if (atomic_load(&thread->slot->state) == TN_SLOT_READING)
+		pthread_kill(thread->thread, KICK);
+}
+
+/* Those whose reads from the device may last. The lock is held. */
+static void kick_readers(TnServe *serve, int device)
+{
+	for (unsigned i = 0; i < serve->n_threads; i++) {
+		if (atomic_load(&serve->threads[i].device) == device)
+			kick(&serve->threads[i]);
+	}
+}
+
+/* Every thread is there for all nests again. The lock is held. */
+static void share_all(TnServe *serve)
+{
+	for (unsigned i = 0; i < serve->n_threads; i++) {
+		Thread *thread = &serve->threads[i];
+
+		if (thread->steady) {
+			end_steady(serve, thread);
+			kick(thread);
+		}
+	}
+}
+
 /* The lock is held. */
 static void wake(TnServe *serve, const TnNest *nest)
 {
+	share_all(serve);
 	for (uint32_t i = 0; i < serve->n_channels; i++) {
 		const Channel *channel = serve->channels[i];
-		struct epoll_event event = {
-			.events = EPOLLIN | EPOLLET,
-			.data.u64 = event_key(i, channel->serial),
-		};
 
 		/* Setting the same again makes an event if there is something to read now. */
 		if (channel->used && !channel->closing && channel->nest == nest)
-			epoll_ctl(serve->epoll, EPOLL_CTL_MOD, channel->device, &event);
+			channel_listen(serve, channel, EPOLL_CTL_MOD);
 	}
 }
 
@@ -173,13 +315,18 @@ bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest, TnServeWait *wait)
 
 	*wait = (TnServeWait){0};
 	pthread_mutex_lock(&serve->lock);
+	wake(serve, nest);
 	begun = serve->n_waiting + 1 < serve->n_threads || start_thread(serve) == 0;
-	if (begun) {
+	if (begun)
 		serve->n_waiting++;
-		wake(serve, nest);
-	}
 	pthread_mutex_unlock(&serve->lock);
 	return begun;
+}
+
+/* The thread's turn, 0 when it reads from another device. */
+static uint64_t turn_at(const Thread *thread, int device)
+{
+	return atomic_load(&thread->device) == device ? atomic_load(&thread->turn) : 0;
 }
 
 bool tn_serve_has_settled(TnServe *serve, int device, TnServeWait *wait)
@@ -191,7 +338,11 @@ bool tn_serve_has_settled(TnServe *serve, int device, TnServeWait *wait)
 			return false;
 		wait->read = true;
 		for (unsigned i = 0; i < serve->n_threads; i++)
-			wait->turns[i] = atomic_load(&serve->threads[i].turn);
+			wait->turns[i] = turn_at(&serve->threads[i], device);
+		/* One that has been steady may read for long: nothing is in the queue. */
+		pthread_mutex_lock(&serve->lock);
+		kick_readers(serve, device);
+		pthread_mutex_unlock(&serve->lock);
 	}
 	for (unsigned i = 0; i < serve->n_threads; i++) {
 		if (wait->turns[i] % 2 && atomic_load(&serve->threads[i].turn) == wait->turns[i])
@@ -205,6 +356,20 @@ void tn_serve_end_wait(TnServe *serve)
 	pthread_mutex_lock(&serve->lock);
 	serve->n_waiting--;
 	pthread_mutex_unlock(&serve->lock);
+}
+
+/* The lock is held. */
+static void wait_for_leaving(TnServe *serve)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += KICK_AGAIN_NS;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	pthread_cond_clockwait(&serve->left, &serve->lock, CLOCK_MONOTONIC, &until);
 }
 
 void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
@@ -223,9 +388,14 @@ void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
 		return;
 	}
 	channel->closing = true;
-	epoll_ctl(serve->epoll, EPOLL_CTL_DEL, device, NULL);
-	while (channel->users > 0)
-		pthread_cond_wait(&serve->left, &serve->lock);
+	if (channel->steady)
+		set_blocking(device, false);
+	else
+		epoll_ctl(serve->epoll, EPOLL_CTL_DEL, device, NULL);
+	while (channel->users > 0) {
+		kick_readers(serve, device);
+		wait_for_leaving(serve);
+	}
 	*channel = (Channel){0};
 	pthread_mutex_unlock(&serve->lock);
 	tn_nest_unref(nest);
@@ -294,7 +464,7 @@ static ssize_t read_request(const Channel *channel, TnSlot *slot)
 
 /* What an idle thread keeps of its slot's buffers, and how long it has to wait for that. */
 #define SLOT_LASTING (64UL * 1024)
-#define SLOT_IDLE_MS 3000
+#define SLOT_IDLE_MS 2500
 
 /*
  * The kernel copies a request into pages that are there: on one that it finds absent while
@@ -319,13 +489,35 @@ static void give_memory_back(Thread *thread)
 	thread->mapped = false;
 }
 
-/* Serves what the device holds. False when the superblock has ended. */
+/* Notes who asks; now and then the channel changes hands. Requests of the kernel's own count for
+ * nobody. */
+static void look_at_asker(Thread *thread, Channel *channel)
+{
+	const struct fuse_in_header *in = (const void *)thread->slot->request;
+	Askers *askers = &thread->askers;
+
+	if (in->pid != 0) {
+		askers->changes += askers->last != 0 && askers->last != in->pid;
+		askers->last = in->pid;
+	}
+	if (++askers->requests < LOOKED_AT)
+		return;
+	if (!channel->steady && askers->changes <= FEW_CHANGES)
+		begin_steady(thread->serve, thread, channel);
+	else if (channel->steady && askers->changes >= MANY_CHANGES)
+		share(thread->serve, thread);
+	askers->requests = askers->changes = 0;
+}
+
+/* Serves what the device holds, or as long as the channel is its own. False when the superblock
+ * has ended. */
 static bool drain(Thread *thread, Channel *channel)
 {
 	TnSlot *slot = thread->slot;
 
 	slot->device = channel->device;
 	slot->nest_id = tn_nest_id(channel->nest);
+	atomic_store(&thread->device, channel->device);
 	while (!channel->closing) {
 		ssize_t n;
 
@@ -350,8 +542,25 @@ static bool drain(Thread *thread, Channel *channel)
 		tn_kill_point();
 		atomic_store(&slot->state, TN_SLOT_IDLE);
 		end_turn(thread);
+		atomic_fetch_add_explicit(&thread->served, 1, memory_order_relaxed);
+		look_at_asker(thread, channel);
 	}
 	return true;
+}
+
+static bool serve_channel(Thread *thread, Channel *channel)
+{
+	bool goes_on;
+
+	if (thread->askers.serial != channel->serial) {
+		thread->askers = (Askers){.serial = channel->serial};
+		atomic_fetch_add_explicit(&thread->moves, 1, memory_order_relaxed);
+	}
+	goes_on = drain(thread, channel);
+	atomic_store(&thread->device, -1);
+	if (channel->steady)
+		share(thread->serve, thread);
+	return goes_on;
 }
 
 static void *serve_thread(void *data)
@@ -383,7 +592,7 @@ static void *serve_thread(void *data)
 		if (!channel)
 			continue;
 		map_buffers(thread);
-		if (!drain(thread, channel))
+		if (!serve_channel(thread, channel))
 			tn_nest_ended(channel->nest);
 		channel_leave(serve, channel);
 	}
@@ -425,6 +634,7 @@ static int start_thread(TnServe *serve)
 	if (atomic_load(&serve->state->slots_end) <= serve->n_threads)
 		atomic_store(&serve->state->slots_end, serve->n_threads + 1);
 	thread->identity = (TnIdentity){.uid = geteuid(), .gid = getegid()};
+	atomic_store(&thread->device, -1);
 	r = pthread_create(&thread->thread, NULL, serve_thread, thread);
 	if (r)
 		return -r;
@@ -457,6 +667,8 @@ int tn_serve_new(TnServe **ret, TnState *state, unsigned n_threads)
 	if (r == 0)
 		r = make_epoll(serve);
 	if (r == 0)
+		r = allow_kicks();
+	if (r == 0)
 		r = start_threads(serve, choose_threads(n_threads));
 	if (r < 0) {
 		tn_serve_free(serve);
@@ -471,24 +683,49 @@ TnState *tn_serve_state(TnServe *serve)
 	return serve->state;
 }
 
+/* What the threads did since the last look decides who has a channel to itself. The lock is held.
+ */
+static void look_at_steady(TnServe *serve)
+{
+	uint64_t moves = 0;
+
+	for (unsigned i = 0; i < serve->n_threads; i++) {
+		Thread *thread = &serve->threads[i];
+		uint64_t served = atomic_load(&thread->served), moved = atomic_load(&thread->moves);
+
+		if (thread->steady && served == thread->served_before) {
+			end_steady(serve, thread);
+			kick(thread);
+		}
+		moves += moved - thread->moves_before;
+		thread->served_before = served;
+		thread->moves_before = moved;
+	}
+	serve->crowded = moves > MOVES_OF_A_CROWD;
+	if (serve->crowded)
+		share_all(serve);
+}
+
 bool tn_serve_look(TnServe *serve)
 {
 	int64_t now = tn_monotonic();
-	unsigned held_up = 0;
+	unsigned taken = 0;
 	bool stuck = false;
 
 	pthread_mutex_lock(&serve->lock);
+	look_at_steady(serve);
 	for (unsigned i = 0; i < serve->n_threads; i++) {
-		const TnSlot *slot = serve->threads[i].slot;
+		const Thread *thread = &serve->threads[i];
+		const TnSlot *slot = thread->slot;
 		int64_t busy = atomic_load(&slot->state) == TN_SLOT_READ
 				       ? now - atomic_load(&slot->since_ns)
 				       : 0;
 
-		held_up += busy > HELD_UP_NS;
+		taken += busy > HELD_UP_NS || thread->steady;
 		stuck |= busy > STUCK_NS;
 	}
-	if (held_up == serve->n_threads && start_thread(serve) < 0)
-		tn_log(TN_LOG_WARNING, "serve: all %u threads are held up", held_up);
+	if (taken == serve->n_threads && start_thread(serve) < 0)
+		tn_log(TN_LOG_WARNING, "serve: all %u threads are held up", taken);
 	pthread_mutex_unlock(&serve->lock);
 	return !stuck;
 }
