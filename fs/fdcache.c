@@ -54,8 +54,7 @@ static void list_append(TnFdCache *cache, TnFdEntry *entry)
 	cache->newest = entry;
 }
 
-/* Takes the entry out of the cache; closes it unless somebody uses it. */
-static void detach(TnFdCache *cache, TnFdEntry *entry)
+static void unlink_entry(TnFdCache *cache, TnFdEntry *entry)
 {
 	TnFdEntry **at = bucket_of(cache, entry->nest, entry->node);
 
@@ -64,6 +63,12 @@ static void detach(TnFdCache *cache, TnFdEntry *entry)
 	*at = entry->hash_next;
 	list_remove(cache, entry);
 	cache->n--;
+}
+
+/* Takes the entry out of the cache; closes it unless somebody uses it. */
+static void detach(TnFdCache *cache, TnFdEntry *entry)
+{
+	unlink_entry(cache, entry);
 	entry->dropped = true;
 	if (entry->users == 0) {
 		close(entry->fd);
@@ -182,6 +187,22 @@ void tn_fd_put(TnFd *fd)
 		close(fd->fd);
 	}
 	*fd = TN_FD_NONE;
+}
+
+int tn_fdcache_take(TnFdCache *cache, uint64_t nest, uint64_t node)
+{
+	TnFdEntry *entry;
+	int fd = -1;
+
+	pthread_mutex_lock(&cache->lock);
+	entry = find(cache, nest, node);
+	if (entry && entry->users == 0) {
+		unlink_entry(cache, entry);
+		fd = entry->fd;
+		free(entry);
+	}
+	pthread_mutex_unlock(&cache->lock);
+	return fd;
 }
 
 void tn_fdcache_drop(TnFdCache *cache, uint64_t nest, uint64_t node)

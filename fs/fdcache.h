@@ -41,6 +41,10 @@ TnFd tn_fdcache_get(TnFdCache *cache, uint64_t nest, uint64_t node);
  */
 TnFd tn_fdcache_add(TnFdCache *cache, uint64_t nest, uint64_t node, int fd);
 
+/* Takes the descriptor of (nest, node) out of the cache, if there is one that nobody uses; else -1.
+ */
+int tn_fdcache_take(TnFdCache *cache, uint64_t nest, uint64_t node);
+
 /* Closes the entry once nobody uses it; a later get misses. */
 void tn_fdcache_drop(TnFdCache *cache, uint64_t nest, uint64_t node);
 void tn_fdcache_drop_nest(TnFdCache *cache, uint64_t nest);

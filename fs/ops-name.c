@@ -12,6 +12,7 @@
 
 #include "macros.h"
 #include "nest-pins.h"
+#include "sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,7 +118,14 @@ typedef struct NewEntry {
 	mode_t mode;
 	const char *target; /* of a symlink */
 	uint64_t bytes;     /* charged besides the inode */
+	int fd;             /* of a regular file just made, to be written to next; or -1 */
 } NewEntry;
+
+static void new_entry_clear(NewEntry *new)
+{
+	tn_close(&new->fd);
+}
+#define NEW_ENTRY __attribute__((cleanup(new_entry_clear))) NewEntry
 
 /* An earlier attempt of this request has made it: the VFS kept everybody else off the name. */
 static bool is_made(int dir, const NewEntry *new)
@@ -128,10 +136,24 @@ static bool is_made(int dir, const NewEntry *new)
 	       (st.st_mode & S_IFMT) == (new->mode &S_IFMT);
 }
 
-static int make(int dir, const NewEntry *new)
+/* Opened as well: who makes a file mostly writes to it, and that would have to open it. */
+static int make_file(int dir, NewEntry *new)
+{
+	new->fd = openat(dir, new->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			 new->mode & 07777);
+	if (new->fd >= 0)
+		return 0;
+	if (errno != EMFILE && errno != ENFILE)
+		return -errno;
+	return mknodat(dir, new->name, new->mode, 0) < 0 ? -errno : 0;
+}
+
+static int make(int dir, NewEntry *new)
 {
 	int r;
 
+	if (S_ISREG(new->mode))
+		return make_file(dir, new);
 	if (S_ISDIR(new->mode))
 		r = mkdirat(dir, new->name, new->mode & 07777);
 	else if (S_ISLNK(new->mode))
@@ -156,19 +178,27 @@ static int settle_directory(TnNest *nest, const NewEntry *new, int dir)
 }
 
 /* Enters what was just made into the node table, or takes it away again. */
-static int hand_over(TnRequest *request, const NewEntry *new, int dir, struct stat *ret_st,
+static int hand_over(TnRequest *request, NewEntry *new, int dir, struct stat *ret_st,
 		     struct fuse_entry_out *ret)
 {
-	int r = fstatat(dir, new->name, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	TnNest *nest = request->nest;
+	int r = new->fd >= 0 ? fstat(new->fd, ret_st)
+			     : fstatat(dir, new->name, ret_st, AT_SYMLINK_NOFOLLOW);
 
+	if (r < 0)
+		r = -errno;
 	if (r == 0)
 		r = tn_fill_entry(request, new->parent, new->name, ret_st, ret);
 	if (r < 0)
 		unlinkat(dir, new->name, S_ISDIR(new->mode) ? AT_REMOVEDIR : 0);
+	if (r == 0 && new->fd >= 0) {
+		TN_FD kept =
+			tn_fdcache_add(nest->files, nest->id, ret->nodeid, tn_steal_fd(&new->fd));
+	}
 	return r;
 }
 
-static int make_entry(TnRequest *request, const NewEntry *new, struct stat *ret_st,
+static int make_entry(TnRequest *request, NewEntry *new, struct stat *ret_st,
 		      struct fuse_entry_out *ret)
 {
 	TnNest *nest = request->nest;
@@ -237,7 +267,7 @@ static int reserve(TnRequest *request, const NewEntry *new, TnReservation *ret)
 	return r;
 }
 
-static int create(TnRequest *request, const NewEntry *new)
+static int create(TnRequest *request, NewEntry *new)
 {
 	TN_RESERVATION reservation = {0};
 	TnChange change = {.bytes = (int64_t) new->bytes, .inodes = 1, .settles = true};
@@ -267,7 +297,12 @@ static int create(TnRequest *request, const NewEntry *new)
 int tn_op_mknod(TnRequest *request)
 {
 	const struct fuse_mknod_in *in = (const void *)request->arg;
-	NewEntry new = {.parent = request->node, .name = request->name, .mode = in->mode};
+	NEW_ENTRY new = {
+		.parent = request->node,
+		.name = request->name,
+		.mode = in->mode,
+		.fd = -1,
+	};
 
 	switch (in->mode & S_IFMT) {
 	case S_IFREG:
@@ -289,6 +324,7 @@ int tn_op_mkdir(TnRequest *request)
 		.parent = request->node,
 		.name = request->name,
 		.mode = S_IFDIR | (in->mode & 07777),
+		.fd = -1,
 	};
 
 	return create(request, &new);
@@ -302,6 +338,7 @@ int tn_op_symlink(TnRequest *request)
 		.mode = S_IFLNK | 0777,
 		.target = request->name2,
 		.bytes = strlen(request->name2),
+		.fd = -1,
 	};
 
 	return create(request, &new);
@@ -358,7 +395,12 @@ static int link_place(TnNest *nest, uint32_t index, int dir, const char *name)
 static int link_entry(TnRequest *request, uint32_t source, struct fuse_entry_out *ret)
 {
 	TnNest *nest = request->nest;
-	NewEntry new = {.parent = request->node, .name = request->name, .mode = S_IFREG};
+	NewEntry new = {
+		.parent = request->node,
+		.name = request->name,
+		.mode = S_IFREG,
+		.fd = -1,
+	};
 	pthread_mutex_t *lock = tn_nest_node_lock(nest, new.parent);
 	TN_FD dir = TN_FD_NONE;
 	struct stat st;

@@ -91,15 +91,20 @@ int tn_hold_take(TnNest *nest, int dir, const char *name, const struct stat *st,
 		 bool *ret_move)
 {
 	bool directory = S_ISDIR(st->st_mode), held;
+	uint64_t id;
 
 	*ret_move = false;
-	id_of(nest, index, &held);
+	id = id_of(nest, index, &held);
 	if (held)
 		return 0;
 	if (take_budget(nest)) {
-		int flags = directory ? O_RDONLY | O_DIRECTORY : O_PATH;
-		int fd = tn_open_beneath(dir, name, flags | O_NOFOLLOW, 0);
+		int fd = tn_fdcache_take(directory ? nest->dirs : nest->files, nest->id, id);
 
+		if (fd < 0) {
+			int flags = directory ? O_RDONLY | O_DIRECTORY : O_PATH;
+
+			fd = tn_open_beneath(dir, name, flags | O_NOFOLLOW, 0);
+		}
 		if (fd >= 0) {
 			set_held(nest, index, fd);
 			return directory ? load_directory(nest, index, fd) : 0;

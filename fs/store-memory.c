@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The `memory` store: a tmpfs that is mounted nowhere; only the daemon has a descriptor
- * of it. st_blocks of a tmpfs file are exactly its pages, preallocated ones included; its
- * directories use none.
+ * Stores on a tmpfs: `memory`, one that is mounted nowhere, of which only the daemon has a
+ * descriptor, and a `dir` store that somebody has put on one. st_blocks of a tmpfs file are
+ * exactly its pages, preallocated ones included; its directories use none.
  */
 #include "quota.h"
 #include "store.h"
@@ -56,6 +56,15 @@ static uint64_t memory_directory_pages(const struct stat *st)
 const TnStoreOps tn_store_memory_ops = {
 	.kind = TN_STORE_MEMORY,
 	.name = "memory",
+	.pages = memory_pages,
+	.pages_in = memory_pages_in,
+	.directory_pages = memory_directory_pages,
+	.directories_grow = false,
+};
+
+const TnStoreOps tn_store_dir_on_tmpfs_ops = {
+	.kind = TN_STORE_DIR,
+	.name = "dir",
 	.pages = memory_pages,
 	.pages_in = memory_pages_in,
 	.directory_pages = memory_directory_pages,

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <sys/xattr.h>
 
 /* The tmpfs below a memory store refuses later than the account: it counts other things. */
@@ -38,6 +40,13 @@ static int make_subtree(int data, const char *name, mode_t mode, uid_t uid, gid_
 	return 0;
 }
 
+static bool is_tmpfs(int fd)
+{
+	struct statfs st;
+
+	return fstatfs(fd, &st) == 0 && st.f_type == TMPFS_MAGIC;
+}
+
 int tn_store_open(TnStore *ret, TnStoreKind kind, int root, uid_t uid, gid_t gid)
 {
 	TnStore store = {.ops = tn_store_ops(kind), .data = -1, .orphans = -1, .mount = -1};
@@ -45,6 +54,8 @@ int tn_store_open(TnStore *ret, TnStoreKind kind, int root, uid_t uid, gid_t gid
 
 	if (!store.ops)
 		return -ENOTSUP;
+	if (kind == TN_STORE_DIR && is_tmpfs(root))
+		store.ops = &tn_store_dir_on_tmpfs_ops;
 	r = make_subtree(root, "data", 0755, uid, gid);
 	if (r < 0)
 		return r;

@@ -9,8 +9,9 @@
  *
  * The formula of the charge, in bytes, which a recount repeats from the store alone:
  * 4,096 for every page of a regular file that has storage (holes are free, preallocated
- * pages are not), a directory's size beyond its first block, the length of a symlink's
- * target, name and value of every extended attribute.
+ * pages are not), a directory's size beyond its first block (on a tmpfs, where it has no
+ * blocks: nothing), the length of a symlink's target, name and value of every extended
+ * attribute.
  *
  * Any thread; a TnStore is not changed after its creation.
  */
@@ -53,6 +54,7 @@ struct TnStoreOps {
 };
 
 extern const TnStoreOps tn_store_dir_ops;
+extern const TnStoreOps tn_store_dir_on_tmpfs_ops;
 extern const TnStoreOps tn_store_memory_ops;
 
 const TnStoreOps *tn_store_ops(TnStoreKind kind); /* NULL: a kind this daemon has not */
