@@ -11,12 +11,10 @@ def number(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def ratio(found, ours, other, more_is_better):
-    """How many times better ours is than the other: above 1 is faster."""
-    if ours not in found or other not in found or not found[ours]["median"]:
-        return ""
+def faster(found, ours, other, more_is_better):
+    """How many times faster ours is than the other."""
     quotient = found[other]["median"] / found[ours]["median"]
-    return number(1 / quotient if more_is_better else quotient)
+    return 1 / quotient if more_is_better else quotient
 
 
 def lines_of(rows, key):
@@ -34,9 +32,8 @@ def lines_of(rows, key):
         cells += [f"{number(found[n]['median'])} ({number(found[n]['low'])}-{number(found[n]['high'])})"
                   for n in names]
         for name in ours:
-            slower = ratio(found, name, native, better)
-            cells += [number(1 / float(slower)) if slower and float(slower) else ""]
-            cells += [ratio(found, name, other, better) for other in others]
+            cells.append(number(1 / faster(found, name, native, better)))
+            cells += [number(faster(found, name, other, better)) for other in others]
         requests = row.get("requests", {})
         cells.append(" / ".join(number(sum(requests[name].values())) for name in ours if name in requests))
         yield cells
