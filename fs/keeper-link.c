@@ -29,7 +29,6 @@ void tn_keeper_link_free(TnKeeperLink *link)
 {
 	if (!link)
 		return;
-	tn_close(&link->sock);
 	pthread_mutex_destroy(&link->lock);
 	free(link);
 }

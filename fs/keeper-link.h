@@ -17,7 +17,7 @@
 
 typedef struct TnKeeperLink TnKeeperLink;
 
-/* Takes the socket. */
+/* Borrows the socket. */
 TnKeeperLink *tn_keeper_link_new(int sock);
 void tn_keeper_link_free(TnKeeperLink *link);
 

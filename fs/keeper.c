@@ -4,6 +4,7 @@
 #include "keeper-dirs.h"
 #include "keeper-proto.h"
 #include "keeper-upgrade.h"
+#include "keeper-worker.h"
 #include "log.h"
 #include "macros.h"
 #include "mount.h"
@@ -37,14 +38,14 @@
 #define UPGRADE_NS (100 * MS)  /* for the answer to reach who asked for an upgrade */
 #define LOOK_NS (500 * MS)     /* between two looks at the worker's heartbeat */
 #define STOPPED_NS (2000 * MS) /* without one the worker is replaced */
+#define STANDBY_NS (5 * MS)    /* between a worker's start and that of its successor */
 
 typedef struct TnKeeper {
 	const TnKeeperConfig *config;
 	TnKeeperDirs dirs;
 	TnWorkerEnv env;
 	int signals;
-	int link;           /* our end; the worker's is env.link_socket */
-	pid_t worker;       /* 0: none runs */
+	TnWorkerProcess worker, standby;
 	bool serves;        /* this worker said that it is ready */
 	bool announced;     /* the starter was told */
 	bool stopping;      /* the daemon ends; no new worker */
@@ -61,47 +62,60 @@ typedef struct TnKeeper {
 	uint64_t progress;      /* of the state, when this worker was started */
 	int64_t kill_at;        /* 0: not yet told to stop */
 	int64_t restart_at;     /* meaningful while no worker runs */
+	int64_t standby_at;     /* meaningful while no worker is in waiting */
 	unsigned delay_ms;
 	char failure[256]; /* what the worker said about its own start */
 } TnKeeper;
 
-static int open_worker_channels(TnKeeper *keeper)
+static void name_own_descriptors(TnKeeper *keeper)
 {
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	keeper->link = pair[0];
-	keeper->env.link_socket = pair[1];
-	keeper->env.stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return keeper->env.stop_event < 0 ? -errno : 0;
-}
-
-static int start_worker(TnKeeper *keeper)
-{
-	int r = open_worker_channels(keeper);
-	long pid;
-
-	if (r < 0)
-		return r;
-	keeper->serves = false;
-	keeper->progress = atomic_load(&keeper->env.state->progress);
-	keeper->failure[0] = '\0';
 	keeper->env.keepers[0] = keeper->signals;
 	keeper->env.keepers[1] = keeper->dirs.runtime_lock;
 	keeper->env.keepers[2] = keeper->dirs.store_lock;
-	keeper->env.keepers[3] = keeper->link;
-	/* Not fork(): the descriptor table is shared, so that what a worker opens lives on. */
-	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
-	if (pid < 0)
-		return -errno;
-	if (pid == 0)
-		_exit(keeper->config->worker(&keeper->env));
-	keeper->worker = (pid_t)pid;
+}
+
+/* A fresh worker, or the one in waiting. */
+static int start_worker(TnKeeper *keeper)
+{
+	TnWorkerProcess standby = keeper->standby;
+	int r;
+
+	keeper->serves = false;
+	keeper->progress = atomic_load(&keeper->env.state->progress);
+	keeper->failure[0] = '\0';
+	keeper->standby = TN_WORKER_NONE;
+	if (standby.pid && tn_worker_process_go(&standby) == 0) {
+		keeper->worker = standby;
+	} else {
+		tn_worker_process_end(&standby);
+		name_own_descriptors(keeper);
+		r = tn_worker_process_start(&keeper->worker, &keeper->env, keeper->config->worker,
+					    false);
+		if (r < 0)
+			return r;
+	}
 	keeper->env.takes_over = true; /* the next one */
 	keeper->beat_at = tn_monotonic();
-	tn_log(TN_LOG_DEBUG, "worker started: pid %d", keeper->worker);
+	tn_log(TN_LOG_DEBUG, "worker started: pid %d", keeper->worker.pid);
 	return 0;
+}
+
+/* Where there are views, somebody waits for the next worker. */
+static bool wants_standby(const TnKeeper *keeper)
+{
+	return keeper->worker.pid && keeper->serves && !keeper->stopping && !keeper->upgrade_at &&
+	       !keeper->standby.pid && atomic_load(&keeper->env.state->watched);
+}
+
+static void start_standby(TnKeeper *keeper, int64_t now)
+{
+	int r;
+
+	name_own_descriptors(keeper);
+	r = tn_worker_process_start(&keeper->standby, &keeper->env, keeper->config->worker, true);
+	keeper->standby_at = now + STANDBY_NS;
+	if (r < 0)
+		tn_log(TN_LOG_WARNING, "worker in waiting: cannot start: %s", strerror(-r));
 }
 
 static void describe_end(int status, char *text, size_t size)
@@ -155,24 +169,16 @@ static void schedule_restart(TnKeeper *keeper)
 		keeper->delay_ms = DELAY_MAX_MS;
 }
 
-/* What belonged to the worker that has ended, on our side; its successor closes the rest. */
-static void close_worker_channels(TnKeeper *keeper)
-{
-	tn_close(&keeper->link);
-	tn_close(&keeper->env.link_socket);
-	tn_close(&keeper->env.stop_event);
-}
-
 /* Tells the worker, and gives it a time limit; a second call changes nothing. */
 static void begin_stop(TnKeeper *keeper)
 {
 	uint64_t one = 1;
 
 	keeper->stopping = true;
-	if (!keeper->worker || keeper->kill_at)
+	if (!keeper->worker.pid || keeper->kill_at)
 		return;
 	keeper->kill_at = tn_monotonic() + STOP_NS;
-	if (write(keeper->env.stop_event, &one, sizeof(one)) < 0)
+	if (write(keeper->worker.stop_event, &one, sizeof(one)) < 0)
 		tn_log(TN_LOG_WARNING, "worker: cannot be told to stop: %s", strerror(errno));
 }
 
@@ -184,6 +190,7 @@ static void become_new(TnKeeper *keeper)
 	int r;
 
 	keeper->upgrading = false;
+	tn_worker_process_end(&keeper->standby);
 	tn_log(TN_LOG_INFO, "upgrade: becoming %s", keeper->config->program);
 	tn_close(&keeper->signals);
 	r = tn_keeper_become(keeper->config->program, keeper->config->argv, keeper->env.state);
@@ -193,9 +200,11 @@ static void become_new(TnKeeper *keeper)
 
 static void hand_over(TnKeeper *keeper)
 {
-	int r = tn_keeper_store_descriptors(keeper->config->notify_socket, keeper->env.state,
-					    &keeper->signals, 1);
+	int r;
 
+	tn_worker_process_end(&keeper->standby);
+	r = tn_keeper_store_descriptors(keeper->config->notify_socket, keeper->env.state,
+					&keeper->signals, 1);
 	keeper->stored = r == 0;
 	if (r < 0)
 		tn_log(TN_LOG_ERROR, "service manager: cannot store the views: %s; they are lost",
@@ -209,14 +218,13 @@ static void collect_worker(TnKeeper *keeper)
 	char how[96];
 	int status;
 
-	if (!keeper->worker || waitpid(keeper->worker, &status, WNOHANG) != keeper->worker)
+	if (!tn_worker_process_reap(&keeper->worker, &status))
 		return;
 	describe_end(status, how, sizeof(how));
-	keeper->worker = 0;
 	atomic_store(&keeper->env.state->fault,
 		     keeper->hung || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL);
 	keeper->hung = false;
-	close_worker_channels(keeper);
+	tn_worker_process_close(&keeper->worker);
 	if (keeper->storing)
 		hand_over(keeper);
 	if (keeper->upgrading) {
@@ -237,12 +245,25 @@ static void collect_worker(TnKeeper *keeper)
 	}
 }
 
+static void collect_standby(TnKeeper *keeper)
+{
+	char how[96];
+	int status;
+
+	if (!tn_worker_process_reap(&keeper->standby, &status))
+		return;
+	tn_worker_process_close(&keeper->standby);
+	describe_end(status, how, sizeof(how));
+	tn_log(TN_LOG_WARNING, "worker in waiting: ended: %s", how);
+}
+
 static void announce(TnKeeper *keeper)
 {
 	keeper->serves = true;
+	keeper->standby_at = tn_monotonic() + STANDBY_NS;
 	keeper->failed_starts = 0;
 	tn_log(TN_LOG_INFO, "serving at %s, worker %d", keeper->config->paths.runtime_dir,
-	       keeper->worker);
+	       keeper->worker.pid);
 	if (keeper->announced)
 		return;
 	keeper->announced = true;
@@ -316,12 +337,13 @@ static void serve_link(TnKeeper *keeper)
 	TnKeeperRequest request;
 	ssize_t n;
 
-	while ((n = recv(keeper->link, &request, sizeof(request), MSG_DONTWAIT)) > 0) {
+	while ((n = recv(keeper->worker.link, &request, sizeof(request), MSG_DONTWAIT)) > 0) {
 		TnKeeperAnswer answer = {.mount = -1, .device = -1};
 
 		answer.result =
 			n == sizeof(request) ? serve_request(keeper, &request, &answer) : -EPROTO;
-		if (send(keeper->link, &answer, sizeof(answer), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		if (send(keeper->worker.link, &answer, sizeof(answer),
+			 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			tn_log(TN_LOG_WARNING, "worker: cannot be answered: %s", strerror(errno));
 	}
 }
@@ -330,8 +352,8 @@ static void serve_link(TnKeeper *keeper)
 static void begin_storing(TnKeeper *keeper)
 {
 	keeper->storing = keeper->stopping = true;
-	if (keeper->worker)
-		kill(keeper->worker, SIGKILL);
+	if (keeper->worker.pid)
+		kill(keeper->worker.pid, SIGKILL);
 	else
 		hand_over(keeper);
 }
@@ -352,26 +374,29 @@ static void serve_signals(TnKeeper *keeper)
 	}
 	/* Child signals coalesce: look at every one of any kind. */
 	collect_worker(keeper);
+	collect_standby(keeper);
 }
 
 /* Is the worker's heart to be listened to? Not while it starts, or without views. */
 static bool is_watched(const TnKeeper *keeper)
 {
-	return keeper->worker && keeper->serves && !keeper->kill_at &&
+	return keeper->worker.pid && keeper->serves && !keeper->kill_at &&
 	       atomic_load(&keeper->env.state->watched);
 }
 
 /* Milliseconds until something is due by time, rounded up; -1: nothing. */
 static int next_timeout(const TnKeeper *keeper)
 {
-	int64_t at = keeper->worker ? keeper->kill_at : keeper->restart_at;
+	int64_t at = keeper->worker.pid ? keeper->kill_at : keeper->restart_at;
 	int64_t left;
 
-	if (keeper->worker && keeper->upgrade_at)
+	if (keeper->worker.pid && keeper->upgrade_at)
 		return (int)(UPGRADE_NS / MS);
+	if (wants_standby(keeper))
+		return (int)(STANDBY_NS / MS);
 	if (is_watched(keeper))
 		return (int)(LOOK_NS / MS);
-	if (keeper->worker && !at)
+	if (keeper->worker.pid && !at)
 		return -1;
 	left = at - tn_monotonic();
 	return left <= 0 ? 0 : (int)((left + MS - 1) / MS);
@@ -388,7 +413,7 @@ static void watch_worker(TnKeeper *keeper, int64_t now)
 	} else if (now - keeper->beat_at >= STOPPED_NS) {
 		tn_log(TN_LOG_ERROR, "worker: gives no sign of life: killed");
 		keeper->hung = true;
-		kill(keeper->worker, SIGKILL);
+		kill(keeper->worker.pid, SIGKILL);
 		keeper->beat_at = now;
 	}
 }
@@ -398,24 +423,26 @@ static void do_what_is_due(TnKeeper *keeper)
 	int64_t now = tn_monotonic();
 
 	watch_worker(keeper, now);
-	if (keeper->worker && keeper->upgrade_at && now >= keeper->upgrade_at) {
+	if (wants_standby(keeper) && now >= keeper->standby_at)
+		start_standby(keeper, now);
+	if (keeper->worker.pid && keeper->upgrade_at && now >= keeper->upgrade_at) {
 		keeper->upgrade_at = 0;
 		keeper->upgrading = true;
-		kill(keeper->worker, SIGKILL);
+		kill(keeper->worker.pid, SIGKILL);
 	}
-	if (keeper->worker && keeper->kill_at && now >= keeper->kill_at) {
+	if (keeper->worker.pid && keeper->kill_at && now >= keeper->kill_at) {
 		tn_log(TN_LOG_WARNING, "worker: did not stop in time: killed");
-		kill(keeper->worker, SIGKILL);
+		kill(keeper->worker.pid, SIGKILL);
 		keeper->kill_at = now + STOP_NS;
 	}
 	/* The first one gets no second chance: who started us is told why it failed. */
-	if (!keeper->worker && keeper->announced && !keeper->stopping &&
+	if (!keeper->worker.pid && keeper->announced && !keeper->stopping &&
 	    now >= keeper->restart_at) {
 		int r = start_worker(keeper);
 
 		if (r < 0) {
 			tn_log(TN_LOG_ERROR, "worker: cannot start: %s", strerror(-r));
-			close_worker_channels(keeper);
+			tn_worker_process_close(&keeper->worker);
 			schedule_restart(keeper);
 		}
 	}
@@ -424,10 +451,10 @@ static void do_what_is_due(TnKeeper *keeper)
 /* Until the daemon is to end, or the first worker failed. */
 static void loop(TnKeeper *keeper)
 {
-	while (keeper->worker || (keeper->announced && !keeper->stopping)) {
+	while (keeper->worker.pid || (keeper->announced && !keeper->stopping)) {
 		struct pollfd fds[] = {
 			{.fd = keeper->signals, .events = POLLIN},
-			{.fd = keeper->link, .events = POLLIN}, /* negative: skipped */
+			{.fd = keeper->worker.link, .events = POLLIN}, /* negative: skipped */
 		};
 
 		if (poll(fds, TN_ARRAY_LEN(fds), next_timeout(keeper)) < 0 && errno != EINTR) {
@@ -435,7 +462,7 @@ static void loop(TnKeeper *keeper)
 			return;
 		}
 		/* The link first: a worker's last words come before its end. */
-		if (keeper->link >= 0)
+		if (keeper->worker.link >= 0)
 			serve_link(keeper);
 		serve_signals(keeper);
 		do_what_is_due(keeper);
@@ -598,8 +625,8 @@ int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
 	TnKeeper keeper = {
 		.config = config,
 		.signals = -1,
-		.link = -1,
-		.env = {.link_socket = -1, .stop_event = -1},
+		.worker = TN_WORKER_NONE,
+		.standby = TN_WORKER_NONE,
 	};
 	int r = config->resume > 0
 			? take_over(&keeper, why, why_size)
@@ -621,7 +648,8 @@ int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
 		tn_keeper_dirs_retire(&keeper.dirs);
 	tn_keeper_dirs_close(&keeper.dirs);
 	tn_close(&keeper.signals);
-	close_worker_channels(&keeper);
+	tn_worker_process_end(&keeper.standby);
+	tn_worker_process_close(&keeper.worker);
 	tn_state_free(keeper.env.state);
 	return r;
 }

@@ -316,7 +316,8 @@ bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest, TnServeWait *wait)
 	*wait = (TnServeWait){0};
 	pthread_mutex_lock(&serve->lock);
 	wake(serve, nest);
-	begun = serve->n_waiting + 1 < serve->n_threads || start_thread(serve) == 0;
+	begun = serve->n_threads > 0 &&
+		(serve->n_waiting + 1 < serve->n_threads || start_thread(serve) == 0);
 	if (begun)
 		serve->n_waiting++;
 	pthread_mutex_unlock(&serve->lock);
@@ -642,16 +643,19 @@ static int start_thread(TnServe *serve)
 	return 0;
 }
 
-static int start_threads(TnServe *serve, unsigned wanted)
+int tn_serve_start(TnServe *serve, unsigned n_threads)
 {
+	unsigned wanted = choose_threads(n_threads);
 	int r = 0;
 
+	pthread_mutex_lock(&serve->lock);
 	while (r == 0 && serve->n_threads < wanted)
 		r = start_thread(serve);
+	pthread_mutex_unlock(&serve->lock);
 	return r;
 }
 
-int tn_serve_new(TnServe **ret, TnState *state, unsigned n_threads)
+int tn_serve_new(TnServe **ret, TnState *state)
 {
 	TnServe *serve = calloc(1, sizeof(*serve));
 	int r;
@@ -668,8 +672,6 @@ int tn_serve_new(TnServe **ret, TnState *state, unsigned n_threads)
 		r = make_epoll(serve);
 	if (r == 0)
 		r = allow_kicks();
-	if (r == 0)
-		r = start_threads(serve, choose_threads(n_threads));
 	if (r < 0) {
 		tn_serve_free(serve);
 		return r;

@@ -11,12 +11,13 @@
 #include "registry.h"
 #include "state.h"
 
+/* Its threads' slots lie in `state`, which is borrowed; NULL: in one of its own. 0 or -errno. */
+int tn_serve_new(TnServe **ret, TnState *state);
 /*
  * Starts the threads (0: one per processor, 2 to 8; more when some wait for others or are
- * held up). Their slots lie in `state`, which is borrowed; NULL: in one of its own. 0 or
- * -errno.
+ * held up), after what a predecessor has left in their slots was taken over. 0 or -errno.
  */
-int tn_serve_new(TnServe **ret, TnState *state, unsigned n_threads);
+int tn_serve_start(TnServe *serve, unsigned n_threads);
 TnState *tn_serve_state(TnServe *serve);
 
 /*

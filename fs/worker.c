@@ -4,8 +4,10 @@
 #include "attach.h"
 #include "control.h"
 #include "descriptors.h"
+#include "keeper-worker.h"
 #include "log.h"
 #include "macros.h"
+#include "prefault.h"
 #include "privileges.h"
 #include "registry.h"
 #include "serve.h"
@@ -85,18 +87,18 @@ static int start_registry(TnWorker *worker, char *why, size_t why_size)
 		.default_bytes = DEFAULT_BYTES,
 		.default_inodes = DEFAULT_INODES,
 	};
-	int r = tn_serve_new(&worker->serve, env->state, env->n_threads);
-
-	find_config_files(worker, config.config_files);
+	int r = tn_serve_new(&worker->serve, env->state);
 
 	if (r < 0)
-		return tn_why(why, why_size, r, "worker: threads: %s", strerror(-r));
+		return tn_why(why, why_size, r, "worker: epoll: %s", strerror(-r));
+	find_config_files(worker, config.config_files);
 	config.serve = worker->serve;
 	r = tn_registry_new(&worker->registry, &config);
 	if (r < 0)
 		return tn_why(why, why_size, r, "store: %s: %s", env->paths->store_dir,
 			      strerror(-r));
-	return 0;
+	r = tn_serve_start(worker->serve, env->n_threads);
+	return r < 0 ? tn_why(why, why_size, r, "worker: threads: %s", strerror(-r)) : 0;
 }
 
 static int start_servers(TnWorker *worker, char *why, size_t why_size)
@@ -214,12 +216,40 @@ static void wait_for_stop(TnWorker *worker)
 	}
 }
 
+/*
+ * A worker in waiting has done by then what takes a new process long, above all its page
+ * faults. Negative when its turn will not come.
+ */
+static int wait_for_turn(const TnWorkerEnv *env)
+{
+	int r;
+
+	if (!env->in_waiting)
+		return 0;
+	prctl(PR_SET_NAME, "tmpnestd-next");
+	tn_prefault();
+	r = tn_worker_wait_for_turn(env->link_socket);
+	prctl(PR_SET_NAME, "tmpnestd-worker");
+	return r;
+}
+
+static int take_over(TnWorkerEnv *env, char *why, size_t why_size)
+{
+	int r = env->takes_over ? tn_descriptors_tidy(env) : 0;
+
+	return r < 0 ? tn_why(why, why_size, r, "worker: descriptors: %s", strerror(-r)) : 0;
+}
+
 static void *run(void *data)
 {
 	TnWorker *worker = data;
 	char why[TN_WHY_MAX] = "";
-	int r = start_servers(worker, why, sizeof(why));
+	int r = wait_for_turn(worker->env);
 
+	if (r == 0)
+		r = take_over(worker->env, why, sizeof(why));
+	if (r == 0)
+		r = start_servers(worker, why, sizeof(why));
 	if (r < 0) {
 		tn_keeper_failed(worker->env->keeper, why);
 		tn_log(TN_LOG_ERROR, "%s", why);
@@ -258,11 +288,7 @@ int tn_worker_main(TnWorkerEnv *env)
 	env->keeper = tn_keeper_link_new(env->link_socket);
 	if (!env->keeper)
 		return 1;
-	r = env->takes_over ? tn_descriptors_tidy(env) : 0;
-	if (r < 0)
-		tn_why(why, sizeof(why), r, "worker: descriptors: %s", strerror(-r));
-	if (r == 0)
-		r = tn_privileges_drop(env->uid == 0, why, sizeof(why));
+	r = tn_privileges_drop(env->uid == 0, why, sizeof(why));
 	/* After the change of credentials, which would undo it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != env->keeper_pid)

@@ -34,12 +34,14 @@ typedef struct TnWorkerEnv {
 	int store, runtime;   /* directories */
 	int attach_listener;  /* SOCK_SEQPACKET, non-blocking */
 	int control_listener; /* SOCK_STREAM, non-blocking */
-	int link_socket;      /* to the keeper; taken by `keeper` */
+	int link_socket;      /* to the keeper */
 	int stop_event;       /* readable: stop now */
 	TnState *state;       /* what a killed worker has left, and what this one will leave */
 	bool takes_over;      /* there was another worker before */
+	bool in_waiting;      /* ... which serves still: its end is waited for */
 	bool use_resend;      /* ask the kernel for requests that it had read and lost */
 	int keepers[4];       /* descriptors that only the keeper uses; they stay open */
+#define TN_KEEPERS_LINK 3 /* its end of the link */
 	TnKeeperLink *keeper; /* made by the worker itself, before any of its servers */
 } TnWorkerEnv;
 

@@ -39,7 +39,7 @@ limit two_thousand_random_kills_in_memory 1200
 worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 
 # Without asking the daemon, which has none for moments.
-present_worker() { pgrep -P "$1" || true; }
+present_worker() { pgrep -P "$1" -x tmpnestd-worker || true; }
 
 mounts_are_as_before() { cmp before /proc/self/mounts; }
 

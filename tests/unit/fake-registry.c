@@ -226,7 +226,12 @@ size_t tn_registry_count(TnRegistry *registry, int64_t *ret_empty_ns)
 	return n;
 }
 
-int tn_serve_new(TnServe **ret, TnState *state, unsigned n_threads)
+int tn_serve_new(TnServe **ret, TnState *state)
+{
+	return 0;
+}
+
+int tn_serve_start(TnServe *serve, unsigned n_threads)
 {
 	return 0;
 }

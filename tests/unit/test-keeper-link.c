@@ -17,7 +17,7 @@
 #define CALLS 200
 
 typedef struct Fixture {
-	int sock; /* the keeper's end */
+	int sock, other; /* the keeper\'s end, the worker\'s */ /* the keeper's end */
 	pthread_t thread;
 	TnKeeperLink *link;
 	TnKeeperRequest last;
@@ -52,6 +52,7 @@ static int set_up(void **state)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	fixture->sock = pair[0];
+	fixture->other = pair[1];
 	fixture->link = tn_keeper_link_new(pair[1]);
 	fixture->answer_size = sizeof(fixture->answer);
 	assert_int_equal(pthread_create(&fixture->thread, NULL, keep, fixture), 0);
@@ -64,6 +65,7 @@ static int tear_down(void **state)
 	Fixture *fixture = *state;
 
 	tn_keeper_link_free(fixture->link);
+	close(fixture->other);
 	pthread_join(fixture->thread, NULL);
 	close(fixture->sock);
 	free(fixture);

@@ -5,6 +5,7 @@
  */
 #include "descriptors.h"
 #include "keeper-dirs.h"
+#include "keeper-worker.h"
 #include "keeper.h"
 #include "macros.h"
 #include "units.h"
@@ -322,28 +323,55 @@ static int finish(pid_t pid, int *why_pipe)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static off_t served(const Fixture *fixture)
+static off_t marked(const Fixture *fixture, const char *name)
 {
 	struct stat st;
 
-	return stat(below(fixture, "run/served"), &st) == 0 ? st.st_size : 0;
+	return stat(below(fixture, name), &st) == 0 ? st.st_size : 0;
+}
+
+static void wait_until_marked(const Fixture *fixture, const char *name, off_t times)
+{
+	for (int i = 0; i < 5000 && marked(fixture, name) < times; i++)
+		usleep(1000);
+	assert_int_equal(marked(fixture, name), times);
 }
 
 static void wait_until_served(const Fixture *fixture, off_t times)
 {
-	for (int i = 0; i < 5000 && served(fixture) < times; i++)
-		usleep(1000);
-	assert_int_equal(served(fixture), times);
+	wait_until_marked(fixture, "run/served", times);
 }
 
-static pid_t child_of(pid_t pid)
+/* The keeper's children in the order of their start; 0: it has none. */
+static void children_of(pid_t pid, pid_t *ret_first, pid_t *ret_last)
 {
-	char path[64], text[32] = "";
+	char path[64], text[64] = "", *at = text;
 	TN_AUTOFD fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return read(fd, text, sizeof(text) - 1) > 0 ? atoi(text) : 0;
+	*ret_first = *ret_last = 0;
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		return;
+	*ret_first = *ret_last = (pid_t)strtol(text, &at, 10);
+	while (*at == ' ' && at[1])
+		*ret_last = (pid_t)strtol(at, &at, 10);
+}
+
+static pid_t child_of(pid_t pid)
+{
+	pid_t first, last;
+
+	children_of(pid, &first, &last);
+	return first;
+}
+
+static pid_t last_child_of(pid_t pid)
+{
+	pid_t first, last;
+
+	children_of(pid, &first, &last);
+	return last;
 }
 
 static void need_namespaces(void **state)
@@ -390,6 +418,51 @@ static void test_worker_is_replaced(void **state)
 	assert_int_equal(mode_of(below(*state, "run/attach.sock")), 0600);
 	assert_int_equal(kill(pid, SIGTERM), 0);
 	assert_int_equal(finish(pid, &pipe), 0);
+}
+
+/* One that gives signs of life and has a view, for which another one is kept in waiting. */
+static int viewing_worker(TnWorkerEnv *env)
+{
+	struct pollfd poll_fd = {.fd = env->stop_event, .events = POLLIN};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (env->in_waiting) {
+		mark(env, "waiting");
+		if (tn_worker_wait_for_turn(env->link_socket) < 0)
+			return 9;
+		mark(env, "taken-over");
+	}
+	env->keeper = tn_keeper_link_new(env->link_socket);
+	atomic_store(&env->state->watched, 1);
+	tn_keeper_ready(env->keeper);
+	mark(env, "served");
+	while (poll(&poll_fd, 1, 100) == 0)
+		atomic_fetch_add(&env->state->beat, 1);
+	return 0;
+}
+
+static void test_one_in_waiting_takes_over(void **state)
+{
+	int pipe;
+	pid_t pid, worker;
+
+	need_namespaces(state);
+	pid = start(*state, viewing_worker, &pipe);
+	wait_until_marked(*state, "run/waiting", 1);
+	worker = child_of(pid);
+	assert_int_equal(kill(worker, SIGKILL), 0);
+	wait_until_marked(*state, "run/taken-over", 1);
+	wait_until_served(*state, 2);
+	/* The next one dies before its turn: that is no harm, and another one waits soon. */
+	wait_until_marked(*state, "run/waiting", 2);
+	assert_int_equal(kill(last_child_of(pid), SIGKILL), 0);
+	wait_until_marked(*state, "run/waiting", 3);
+	assert_int_equal(kill(child_of(pid), SIGKILL), 0);
+	wait_until_marked(*state, "run/taken-over", 2);
+	worker = last_child_of(pid);
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	assert_int_equal(finish(pid, &pipe), 0);
+	assert_int_equal(kill(worker, 0), -1);
 }
 
 /* Counts what a keeper has open through a worker, which shares its table, and leaks some. */
@@ -557,6 +630,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_locks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_worker_is_replaced, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_one_in_waiting_takes_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_kills_leak_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_failed_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_deaf_worker_is_killed, set_up, tear_down),

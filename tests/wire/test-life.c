@@ -36,7 +36,7 @@ typedef struct Fixture {
 	TnScratch scratch, memory;
 	const char *tmpfs;
 	TnKeeperLink *keeper;
-	int keeper_sock;
+	int keeper_sock, worker_sock;
 	pthread_t keeper_thread;
 	TnServe *serve;
 	TnRegistry *registry;
@@ -113,9 +113,10 @@ static void start(Fixture *f)
 		.default_inodes = 1000,
 	};
 
-	assert_int_equal(tn_serve_new(&f->serve, NULL, 2), 0);
+	assert_int_equal(tn_serve_new(&f->serve, NULL), 0);
 	config.serve = f->serve;
 	assert_int_equal(tn_registry_new(&f->registry, &config), 0);
+	assert_int_equal(tn_serve_start(f->serve, 2), 0);
 }
 
 static void stop(Fixture *f)
@@ -148,6 +149,7 @@ static int set_up(void **state)
 		assert_true(tn_scratch_new(&f->memory, f->tmpfs));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	f->keeper_sock = pair[0];
+	f->worker_sock = pair[1];
 	f->keeper = tn_keeper_link_new(pair[1]);
 	assert_int_equal(pthread_create(&f->keeper_thread, NULL, keep, f), 0);
 	start(f);
@@ -163,6 +165,7 @@ static int tear_down(void **state)
 	for (unsigned i = 0; i < KERNELS; i++)
 		hang_up(f, i);
 	tn_keeper_link_free(f->keeper);
+	close(f->worker_sock);
 	pthread_join(f->keeper_thread, NULL);
 	close(f->keeper_sock);
 	tn_scratch_remove(&f->scratch);
