@@ -3,8 +3,9 @@
  * Linked into the programs that start sandboxes, which are static: loading libc costs half of
  * such a program's start. What a static program cannot do is look users up, since libc loads
  * libraries for that. These stand in for libc's functions and execute the same program, linked
- * as usual, with the same words; it begins anew. Looked up are the user of --run-as, and one's own
- * home when HOME is not set.
+ * as usual, with the same words; it begins anew. So this has to happen before anything is
+ * done: for the user of --run-as it does; one's own home, which may be asked for at any time
+ * when HOME does not say it, is dealt with before main().
  */
 #include "locate.h"
 #include "macros.h"
@@ -48,6 +49,14 @@ static void become_dynamic(void)
 	for (char *at = words; at < words + size; at += strlen(at) + 1)
 		argv[n++] = at;
 	execv(path, argv);
+}
+
+__attribute__((constructor)) static void have_a_home(void)
+{
+	const char *home = getenv("HOME");
+
+	if (!home || home[0] != '/')
+		become_dynamic();
 }
 
 struct passwd *getpwnam(const char *name)

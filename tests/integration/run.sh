@@ -219,12 +219,26 @@ case_it_is_one_process_that_execs_bwrap() {
 		END { exit bad || !seen }' trace || fail "threads or no exec of bwrap: $(head -20 trace)"
 }
 
+# Static, where libc allows; its dynamic twin does what needs the user database.
 case_the_launcher_links_no_glib() {
-	local libraries
-	libraries=$(ldd "$TT_BUILD/launcher/tmpnest")
-	for word in glib gio gobject json-glib libfuse pthread; do
-		lacks 'libraries of tmpnest' "$libraries" "$word"
+	local libraries program
+	for program in "$TT_BUILD"/launcher/tmpnest "$TT_BUILD"/launcher/tmpnest-dynamic; do
+		[ -e "$program" ] || continue
+		libraries=$(ldd "$program" 2>&1) || contains 'what ldd says' "$libraries" 'not a dynamic executable'
+		for word in glib gio gobject json-glib libfuse pthread; do
+			lacks "libraries of $program" "$libraries" "$word"
+		done
 	done
+}
+
+# A static program cannot look users up: the twin is executed for that, with the same words.
+case_without_a_home_the_user_database_says_where() {
+	runs 0 env -u HOME -u XDG_STATE_HOME -u XDG_RUNTIME_DIR -u XDG_CONFIG_HOME \
+		tmpnest run --setenv 'WORDS=a  b' -- sh -c 'printf "%s|%s" "$WORDS" "$1"' - 'c  d'
+	equal 'what the command got' "$out" 'a  b|c  d'
+	[ ! -e "$TT_BUILD/launcher/tmpnest-dynamic" ] ||
+		contains 'the programs executed' "$(env -u HOME -u XDG_STATE_HOME -u XDG_RUNTIME_DIR -u XDG_CONFIG_HOME \
+			strace -f -e trace=execve tmpnest run -- true 2>&1)" launcher/tmpnest-dynamic
 }
 
 main "$@"
