@@ -139,12 +139,10 @@ static bool is_made(int dir, const NewEntry *new)
 /* Opened as well: who makes a file mostly writes to it, and that would have to open it. */
 static int make_file(int dir, NewEntry *new)
 {
-	new->fd = openat(dir, new->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	new->fd = tn_open_beneath(dir, new->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
 			 new->mode & 07777);
-	if (new->fd >= 0)
-		return 0;
-	if (errno != EMFILE && errno != ENFILE)
-		return -errno;
+	if (new->fd != -EMFILE && new->fd != -ENFILE)
+		return new->fd < 0 ? new->fd : 0;
 	return mknodat(dir, new->name, new->mode, 0) < 0 ? -errno : 0;
 }
 
