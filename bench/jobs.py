@@ -25,7 +25,7 @@ CHAINS = [
       'for f in {s}/c/*.c; do n=${{f##*/}}; TMPDIR=. gcc -O1 -c $f -o ${{n%.c}}.o || exit 1; done; '
       "TMPDIR=. gcc *.o -o program && ./program", "gcc")],
     [("npm", "npm install of 500 files", "HOME=$PWD npm install --offline --no-audit --no-fund --ignore-scripts "
-      "--loglevel=error --cache=$PWD/cache --prefix=$PWD/x {s}/package.tgz", "npm")],
+      "--loglevel=error --no-update-notifier --cache=$PWD/cache --prefix=$PWD/x {s}/package.tgz", "npm")],
     [("sqlite-rollback", "SQLite, 500 transactions, rollback journal", "sqlite3 t.db <{s}/rollback.sql", "sqlite3")],
     [("sqlite-wal", "SQLite, 2,000 transactions, WAL", "sqlite3 t.db <{s}/wal.sql", "sqlite3")],
     [("sort", "sort of 20 MB that spills", "LC_ALL=C sort -S 2M -T . {s}/lines >sorted", "sort")],

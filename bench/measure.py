@@ -144,7 +144,7 @@ def macro(bench, subjects, where, chains):
         for chain in chains:
             say(f"{placement}: {chain[0][1]}")
             values = {job[0]: {subject.name: [] for subject in subjects} for job in chain}
-            for _ in range(max(1, (bench.rounds + 1) // 2)):
+            for _ in range(max(1, bench.rounds // 3)):
                 for subject in subjects:
                     for number, (name, _, command, _) in enumerate(chain):
                         verb = "again" if number else "shell"

@@ -8,7 +8,7 @@
 #
 #   --quick               a small subset, to see that it works: its times mean little
 #   --only PART,...       of micro, clients, macro, launch, scale (all)
-#   --rounds N            measurements of each (9; of whole programs half as many)
+#   --rounds N            measurements of each (9; of whole programs a third)
 #   --placements WHERE,...  client and daemon on one processor (one), on two (two), where
 #                         the kernel likes (free); all three by default
 #   --subjects NAME,...   of tmpfs, ext4 (the name of the disk's file system), fuse-overlayfs,
