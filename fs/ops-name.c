@@ -140,8 +140,8 @@ static bool is_made(int dir, const NewEntry *new)
 static int make_file(int dir, NewEntry *new)
 {
 	new->fd = tn_open_beneath(dir, new->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
-			 new->mode & 07777);
-	if (new->fd != -EMFILE && new->fd != -ENFILE)
+				  new->mode & 07777);
+	if (new->fd != -EMFILE &&new->fd != -ENFILE)
 		return new->fd < 0 ? new->fd : 0;
 	return mknodat(dir, new->name, new->mode, 0) < 0 ? -errno : 0;
 }

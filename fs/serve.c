@@ -174,7 +174,9 @@ static int set_blocking(int device, bool blocking)
 
 	if (flags < 0)
 		return -errno;
-	flags = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+	if (blocking == !(flags & O_NONBLOCK))
+		return 0;
+	flags ^= O_NONBLOCK;
 	return fcntl(device, F_SETFL, flags) < 0 ? -errno : 0;
 }
 
@@ -197,14 +199,18 @@ int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 		.serial = serve->next_serial++,
 		.used = true,
 	};
-	r = set_blocking(device, false); /* a killed worker may have left it otherwise */
+	pthread_mutex_unlock(&serve->lock);
+	/* Not under the lock, which the thread that is woken wants. A killed worker may have left
+	 * the device blocking. */
+	r = set_blocking(device, false);
 	if (r == 0)
 		r = channel_listen(serve, channel, EPOLL_CTL_ADD);
-	if (r < 0)
-		channel->used = false;
-	pthread_mutex_unlock(&serve->lock);
-	if (r < 0)
+	if (r < 0) {
+		pthread_mutex_lock(&serve->lock);
+		*channel = (Channel){0};
+		pthread_mutex_unlock(&serve->lock);
 		tn_nest_unref(nest);
+	}
 	return r;
 }
 

@@ -286,13 +286,32 @@ static void test_threads(void **state)
 	assert_true(tn_count_fds() <= f->fds + MOST + THREADS);
 }
 
+/* Taken out, a descriptor is the caller's; one in use stays. */
+static void test_take(void **state)
+{
+	Fixture *f = *state;
+	int fd = open_any();
+	TnFd used = tn_fdcache_add(f->cache, 1, 2, fd);
+
+	assert_int_equal(tn_fdcache_take(f->cache, 1, 2), -1);
+	assert_int_equal(tn_fdcache_count(f->cache), 1);
+	tn_fd_put(&used);
+	assert_int_equal(tn_fdcache_take(f->cache, 1, 3), -1);
+	assert_int_equal(tn_fdcache_take(f->cache, 1, 2), fd);
+	assert_int_equal(tn_fdcache_count(f->cache), 0);
+	assert_int_equal(tn_fdcache_get(f->cache, 1, 2).fd, -1);
+	assert_true(is_open(fd));
+	close(fd);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_get),       TEST(test_borrowed),        TEST(test_twice),
-		TEST(test_eviction),  TEST(test_busy_stay),       TEST(test_drop),
-		TEST(test_drop_nest), TEST(test_nothing_allowed), TEST(test_threads),
+		TEST(test_take),    TEST(test_get),       TEST(test_borrowed),
+		TEST(test_twice),   TEST(test_eviction),  TEST(test_busy_stay),
+		TEST(test_drop),    TEST(test_drop_nest), TEST(test_nothing_allowed),
+		TEST(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,7 @@ typedef struct Fixture {
 	_Atomic int kernels[KERNELS]; /* our ends, in the order of the mounts; -1: none (yet) */
 	_Atomic unsigned n_kernels;
 	uint64_t unique;
+	uint32_t pid; /* whose requests they are; 0: the kernel's own */
 	uint8_t *reply;
 	size_t fds;
 } Fixture;
@@ -194,6 +195,7 @@ static int ask(Fixture *f, unsigned i, uint32_t opcode, uint64_t node, const voi
 		.nodeid = node,
 		.uid = geteuid(),
 		.gid = getegid(),
+		.pid = f->pid,
 	};
 	ssize_t n;
 
@@ -326,6 +328,64 @@ static bool wait_for_state(TnNest *nest, TnNestState state)
 
 /* --- tests
  * ------------------------------------------------------------------------------------------ */
+
+/* Does a serving thread have the nest to itself? It waits in read(2) then. */
+static bool is_steady(const TnNest *nest)
+{
+	return !(fcntl(nest->device, F_GETFL) & O_NONBLOCK);
+}
+
+static bool wait_for_steady(const TnNest *nest, bool steady)
+{
+	for (int i = 0; i < PATIENCE_MS && is_steady(nest) != steady; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return is_steady(nest) == steady;
+}
+
+static void look_often(Fixture *f, unsigned i, unsigned clients)
+{
+	for (unsigned n = 0; n < 200; n++) {
+		f->pid = 100 + n % clients;
+		assert_true(look(f, i, FUSE_ROOT_ID, "tmp") > 0);
+	}
+}
+
+/* One client at a time has a thread to itself, several have not; others are served all the same. */
+static void test_steady(void **state)
+{
+	Fixture *f = *state;
+	TnNest *first = create(f, &(TnNestSpec){.name = "first"});
+	TnNest *second = create(f, &(TnNestSpec){.name = "second"});
+	unsigned a = attach(f, first), b = attach(f, second);
+
+	assert_false(is_steady(first));
+	look_often(f, a, 1);
+	assert_true(wait_for_steady(first, true));
+	/* the last thread is nobody's own */
+	look_often(f, b, 1);
+	assert_false(is_steady(second));
+	assert_true(is_steady(first));
+	look_often(f, a, 2);
+	assert_true(wait_for_steady(first, false));
+
+	look_often(f, a, 1);
+	assert_true(wait_for_steady(first, true));
+	/* at rest it gives its thread back, and is served as before when it has a request again */
+	assert_true(tn_serve_look(f->serve));
+	assert_true(tn_serve_look(f->serve));
+	assert_false(is_steady(first));
+	look_often(f, b, 1);
+	assert_true(wait_for_steady(second, true));
+	look_often(f, a, 1);
+
+	/* with a thread in read(2) */
+	assert_int_equal(tn_nest_set_frozen(second, true), 0);
+	assert_int_equal(tn_nest_set_frozen(second, false), 0);
+	look_often(f, b, 1);
+	assert_true(wait_for_steady(second, true));
+	tn_nest_unref(first);
+	tn_nest_unref(second);
+}
 
 static void test_serves(void **state)
 {
@@ -862,6 +922,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_serves),
+		TEST(test_steady),
 		TEST(test_ephemeral_ends),
 		TEST(test_named_stays),
 		TEST(test_attach_after_end),
