@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 static const char *const states[] = {
 	[TN_NEST_ACTIVE] = "active",     [TN_NEST_IDLE] = "idle",
@@ -30,18 +31,30 @@ void tn_control_set_text(JsonObject *object, const char *key, const char *text)
 	json_object_set_string_member(object, key, valid->str);
 }
 
+#define TIME_TEXT_MAX 48
+
+/* RFC 3339 in UTC; FALSE when it is not a time that has one. */
+static gboolean time_text(int64_t ns, char ret[TIME_TEXT_MAX])
+{
+	time_t seconds = (time_t)(ns / 1000000000);
+	struct tm utc;
+	char day[32];
+
+	if (ns < 0 || gmtime_r(&seconds, &utc) == NULL || utc.tm_year > 9999 - 1900 ||
+	    strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &utc) == 0)
+		return FALSE;
+	g_snprintf(ret, TIME_TEXT_MAX, "%s.%03dZ", day, (int)(ns / 1000000 % 1000));
+	return TRUE;
+}
+
 void tn_control_set_time(JsonObject *object, const char *key, int64_t ns)
 {
-	g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(ns / 1000000000);
-	g_autofree char *seconds = NULL, *text = NULL;
+	char text[TIME_TEXT_MAX];
 
-	if (time == NULL) {
+	if (time_text(ns, text))
+		json_object_set_string_member(object, key, text);
+	else
 		json_object_set_null_member(object, key);
-		return;
-	}
-	seconds = g_date_time_format(time, "%Y-%m-%dT%H:%M:%S");
-	text = g_strdup_printf("%s.%03dZ", seconds, (int)(ns / 1000000 % 1000));
-	json_object_set_string_member(object, key, text);
 }
 
 void tn_control_set_count(JsonObject *object, const char *key, uint64_t value)
@@ -62,47 +75,119 @@ static const char *name_of(const char *const *names, size_t n, unsigned value, c
 	return value < n && names[value] != NULL ? names[value] : other;
 }
 
-JsonObject *tn_control_nest_json(const TnNestInfo *info)
+/* --- one nest, as text: a listing may have thousands -------------------------------------------
+ */
+
+static void append_key(GString *out, const char *key)
 {
-	JsonObject *nest = json_object_new();
-	char id[17];
+	g_string_append(out, out->str[out->len - 1] == '{' ? "\"" : ",\"");
+	g_string_append(out, key);
+	g_string_append(out, "\":");
+}
+
+/* A word of ours, a nest's name, a time: all of it is ASCII that needs no escaping, or it is
+ * broken. */
+static void append_word(GString *out, const char *key, const char *value)
+{
+	append_key(out, key);
+	g_string_append_c(out, '"');
+	for (; *value != '\0'; value++) {
+		if (*value < ' ' || *value > '~' || *value == '"' || *value == '\\')
+			g_string_append_printf(out, "\\u%04x", (guchar)*value);
+		else
+			g_string_append_c(out, *value);
+	}
+	g_string_append_c(out, '"');
+}
+
+static void append_flag(GString *out, const char *key, bool value)
+{
+	append_key(out, key);
+	g_string_append(out, value ? "true" : "false");
+}
+
+static void append_count(GString *out, const char *key, uint64_t value)
+{
+	char digits[24], *at = digits + sizeof(digits);
+
+	if (value > INT64_MAX)
+		value = INT64_MAX;
+	do
+		*--at = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	append_key(out, key);
+	g_string_append_len(out, at, digits + sizeof(digits) - at);
+}
+
+static void append_limit(GString *out, const char *key, uint64_t value)
+{
+	if (value != TN_UNLIMITED) {
+		append_count(out, key, value);
+		return;
+	}
+	append_key(out, key);
+	g_string_append(out, "null");
+}
+
+static void append_time(GString *out, const char *key, int64_t ns)
+{
+	char text[TIME_TEXT_MAX];
+
+	if (time_text(ns, text)) {
+		append_word(out, key, text);
+		return;
+	}
+	append_key(out, key);
+	g_string_append(out, "null");
+}
+
+void tn_control_nest_text(GString *out, const TnNestInfo *info)
+{
+	char id[17], device[32];
 
 	g_snprintf(id, sizeof(id), "%016" G_GINT64_MODIFIER "x", info->id);
-	json_object_set_string_member(nest, "id", id);
-	tn_control_set_text(nest, "name", info->name);
-	json_object_set_int_member(nest, "owner_uid", info->owner_uid);
-	json_object_set_int_member(nest, "owner_gid", info->owner_gid);
-	json_object_set_string_member(
-		nest, "state", name_of(states, G_N_ELEMENTS(states), info->state, "detached"));
-	json_object_set_boolean_member(nest, "ephemeral", info->ephemeral);
-	json_object_set_boolean_member(nest, "keep", info->keep);
-	json_object_set_boolean_member(nest, "durable", info->durable);
-	json_object_set_boolean_member(nest, "xattrs", !info->no_xattrs);
-	json_object_set_string_member(nest, "store",
-				      name_of(stores, G_N_ELEMENTS(stores), info->store, "dir"));
-	json_object_set_int_member(nest, "attachments", info->attachments);
-	tn_control_set_count(nest, "bytes_used", info->bytes_used);
-	tn_control_set_limit(nest, "bytes_limit", info->bytes_limit);
-	tn_control_set_count(nest, "inodes_used", info->inodes_used);
-	tn_control_set_limit(nest, "inodes_limit", info->inodes_limit);
-	tn_control_set_limit(nest, "ttl", info->ttl);
-	tn_control_set_limit(nest, "idle_ttl", info->idle_ttl);
-	tn_control_set_count(nest, "denied_total", info->denied_total);
-	tn_control_set_count(nest, "quota_hits_total", info->quota_hits_total);
-	tn_control_set_count(nest, "store_full_total", info->store_full_total);
-	tn_control_set_count(nest, "requests_total", info->requests_total);
+	g_string_append_c(out, '{');
+	append_word(out, "id", id);
+	append_word(out, "name", info->name);
+	append_count(out, "owner_uid", info->owner_uid);
+	append_count(out, "owner_gid", info->owner_gid);
+	append_word(out, "state", name_of(states, G_N_ELEMENTS(states), info->state, "detached"));
+	append_flag(out, "ephemeral", info->ephemeral);
+	append_flag(out, "keep", info->keep);
+	append_flag(out, "durable", info->durable);
+	append_flag(out, "xattrs", !info->no_xattrs);
+	append_word(out, "store", name_of(stores, G_N_ELEMENTS(stores), info->store, "dir"));
+	append_count(out, "attachments", info->attachments);
+	append_count(out, "bytes_used", info->bytes_used);
+	append_limit(out, "bytes_limit", info->bytes_limit);
+	append_count(out, "inodes_used", info->inodes_used);
+	append_limit(out, "inodes_limit", info->inodes_limit);
+	append_limit(out, "ttl", info->ttl);
+	append_limit(out, "idle_ttl", info->idle_ttl);
+	append_count(out, "denied_total", info->denied_total);
+	append_count(out, "quota_hits_total", info->quota_hits_total);
+	append_count(out, "store_full_total", info->store_full_total);
+	append_count(out, "requests_total", info->requests_total);
 	if (info->view_dev != 0) {
-		char device[32];
-
 		g_snprintf(device, sizeof(device), "%u:%u", major(info->view_dev),
 			   minor(info->view_dev));
-		json_object_set_string_member(nest, "device", device);
+		append_word(out, "device", device);
 	}
-	tn_control_set_count(nest, "busy_ns", info->busy_ns);
-	tn_control_set_count(nest, "nodes_cached", info->nodes_cached);
-	tn_control_set_time(nest, "created", info->created_ns);
-	tn_control_set_time(nest, "last_used", info->last_used_ns);
-	return nest;
+	append_count(out, "busy_ns", info->busy_ns);
+	append_count(out, "nodes_cached", info->nodes_cached);
+	append_time(out, "created", info->created_ns);
+	append_time(out, "last_used", info->last_used_ns);
+	g_string_append_c(out, '}');
+}
+
+JsonObject *tn_control_nest_json(const TnNestInfo *info)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_autoptr(JsonNode) node = NULL;
+
+	tn_control_nest_text(text, info);
+	node = json_from_string(text->str, NULL);
+	return node != NULL ? json_node_dup_object(node) : json_object_new();
 }
 
 gboolean tn_control_store_kind(const char *text, TnStoreKind *ret)

@@ -105,6 +105,8 @@ TnNest **tn_control_visible(TnControl *control, const TnPeer *caller, size_t *re
 
 /* control-json.c. Pure. */
 JsonObject *tn_control_nest_json(const TnNestInfo *info);
+/* The same as text, at the end of out; a name is one that tn_name_is_valid() accepts. */
+void tn_control_nest_text(GString *out, const TnNestInfo *info);
 /* Adds a string that may hold any byte: what is no UTF-8 becomes \xNN. */
 void tn_control_set_text(JsonObject *object, const char *key, const char *text);
 /* Adds a time in nanoseconds as RFC 3339 in UTC, in milliseconds. */

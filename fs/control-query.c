@@ -45,36 +45,36 @@ static void nest_list_free(void *data)
 	g_free(list);
 }
 
-static JsonObject *next_nests(NestList *list)
+static gboolean find_info(const NestList *list, uint64_t id, TnNestInfo *ret)
 {
-	JsonObject *reply = json_object_new();
-	JsonArray *nests = json_array_new();
+	TnNest *nest = tn_registry_find_id(list->control->registry, id);
 
-	for (guint i = 0; i < NESTS_PER_REPLY && list->next < list->ids->len; i++) {
-		uint64_t id = g_array_index(list->ids, uint64_t, list->next++);
-		TnNest *nest = tn_registry_find_id(list->control->registry, id);
-		TnNestInfo info;
-
-		if (nest == NULL && !tn_registry_going_info(list->control->registry, id, &info))
-			continue;
-		if (nest != NULL)
-			tn_nest_info(nest, &info);
-		tn_nest_unref(nest);
-		json_array_add_object_element(nests, tn_control_nest_json(&info));
-	}
-	json_object_set_array_member(reply, "nests", nests);
-	return reply;
+	if (nest == NULL)
+		return tn_registry_going_info(list->control->registry, id, ret);
+	tn_nest_info(nest, ret);
+	tn_nest_unref(nest);
+	return TRUE;
 }
 
 static gboolean produce_nests(TnVarlinkCall *call, void *data)
 {
 	NestList *list = data;
-	JsonObject *reply = next_nests(list);
+	g_autoptr(GString) reply = g_string_sized_new(TN_VARLINK_MESSAGE_MAX);
+	gboolean first = TRUE;
 
-	if (list->next < list->ids->len)
-		tn_varlink_reply_continues(call, reply);
-	else
-		tn_varlink_reply(call, reply);
+	g_string_append(reply, "{\"nests\":[");
+	for (guint i = 0; i < NESTS_PER_REPLY && list->next < list->ids->len; i++) {
+		TnNestInfo info;
+
+		if (!find_info(list, g_array_index(list->ids, uint64_t, list->next++), &info))
+			continue;
+		if (!first)
+			g_string_append_c(reply, ',');
+		first = FALSE;
+		tn_control_nest_text(reply, &info);
+	}
+	g_string_append(reply, "]}");
+	tn_varlink_reply_text(call, reply->str, list->next < list->ids->len);
 	return TRUE;
 }
 

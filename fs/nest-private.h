@@ -101,6 +101,7 @@ struct TnNest {
 	TnStats *stats;         /* of the daemon; borrowed from the registry, or NULL */
 	_Atomic uint64_t busy_ns; /* time that requests took, all together */
 	struct TnNest *next;      /* the registry's list */
+	struct TnNest *next_by_id;
 };
 
 /*

@@ -27,6 +27,7 @@ struct TnRegistry {
 	pthread_mutex_t work_lock; /* whose journal for work is in use: see tn_work_begin() */
 	pthread_mutex_t lock;      /* guards the list; taken before any nest's locks */
 	TnNest *list;              /* newest first; one reference each */
+	TnNest *by_id[256];        /* the same, by the last byte of the id */
 	size_t count;
 	int64_t empty_since; /* CLOCK_MONOTONIC, 0 while there is a nest */
 

@@ -31,10 +31,20 @@ static void set_watched(TnRegistry *registry)
 		atomic_store(&registry->state->watched, registry->count > 0);
 }
 
+/* Ids are random, so any byte of them spreads. */
+static TnNest **chain_of(TnRegistry *registry, uint64_t id)
+{
+	return &registry->by_id[id % TN_ARRAY_LEN(registry->by_id)];
+}
+
 void tn_registry_list_add(TnRegistry *registry, TnNest *nest)
 {
+	TnNest **chain = chain_of(registry, nest->id);
+
 	nest->next = registry->list;
 	registry->list = nest;
+	nest->next_by_id = *chain;
+	*chain = nest;
 	registry->count++;
 	set_watched(registry);
 	registry->empty_since = 0;
@@ -50,6 +60,9 @@ static bool list_remove(TnRegistry *registry, TnNest *nest)
 	if (!*at)
 		return false;
 	*at = nest->next;
+	for (at = chain_of(registry, nest->id); *at != nest;)
+		at = &(*at)->next_by_id;
+	*at = nest->next_by_id;
 	if (--registry->count == 0)
 		registry->empty_since = tn_monotonic();
 	set_watched(registry);
@@ -85,10 +98,10 @@ TnNest *tn_registry_find(TnRegistry *registry, uid_t owner, const char *name)
 
 TnNest *tn_registry_list_find_id(TnRegistry *registry, uint64_t id)
 {
-	TnNest *nest = registry->list;
+	TnNest *nest = *chain_of(registry, id);
 
 	while (nest && nest->id != id)
-		nest = nest->next;
+		nest = nest->next_by_id;
 	return nest;
 }
 

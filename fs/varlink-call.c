@@ -4,6 +4,7 @@
 #include "macros.h"
 
 #include <errno.h>
+#include <string.h>
 
 TnVarlinkCall *tn_varlink_call_new(TnVarlinkConn *conn, gboolean more, gboolean oneway)
 {
@@ -84,25 +85,20 @@ static int send_message(TnVarlinkCall *call, const char *error, JsonObject *para
 	return tn_varlink_conn_send(call->conn, message, fd);
 }
 
-/* Answers and, unless it continues, gives the connection back to the next call. */
-static void answer_fd(TnVarlinkCall *call, const char *error, JsonObject *parameters,
-		      gboolean continues, int fd_taken)
+static void answer_too_long(TnVarlinkCall *call)
+{
+	g_autofree char *name = g_strconcat(call->conn->server->config.interface, ".Failed", NULL);
+
+	send_message(call, name,
+		     tn_varlink_error_fields("", "the answer does not fit one message", ""), FALSE,
+		     -1);
+}
+
+/* Unless it continues, the connection is given back to the next call. */
+static void end_answer(TnVarlinkCall *call, gboolean continues)
 {
 	TnVarlinkConn *conn = call->conn;
-	TN_AUTOFD fd = fd_taken;
 
-	if (conn == NULL || call->oneway) {
-		g_clear_pointer(&parameters, json_object_unref);
-	} else if (send_message(call, error, parameters, continues, tn_steal_fd(&fd)) ==
-		   -EMSGSIZE) {
-		g_autofree char *name =
-			g_strconcat(conn->server->config.interface, ".Failed", NULL);
-
-		continues = FALSE;
-		send_message(call, name,
-			     tn_varlink_error_fields("", "the answer does not fit one message", ""),
-			     FALSE, -1);
-	}
 	if (conn == NULL || continues)
 		return;
 	g_assert(conn->call == call);
@@ -110,6 +106,36 @@ static void answer_fd(TnVarlinkCall *call, const char *error, JsonObject *parame
 	tn_varlink_call_cancel(call);
 	tn_varlink_conn_update(conn);
 	tn_varlink_call_unref(call);
+}
+
+static void answer_fd(TnVarlinkCall *call, const char *error, JsonObject *parameters,
+		      gboolean continues, int fd_taken)
+{
+	TN_AUTOFD fd = fd_taken;
+
+	if (call->conn == NULL || call->oneway) {
+		g_clear_pointer(&parameters, json_object_unref);
+	} else if (send_message(call, error, parameters, continues, tn_steal_fd(&fd)) ==
+		   -EMSGSIZE) {
+		continues = FALSE;
+		answer_too_long(call);
+	}
+	end_answer(call, continues);
+}
+
+void tn_varlink_reply_text(TnVarlinkCall *call, const char *parameters, gboolean continues)
+{
+	g_assert(!continues || tn_varlink_call_wants_more(call));
+	if (call->conn != NULL && !call->oneway) {
+		char *text = g_strconcat(continues ? "{\"continues\":true," : "{",
+					 "\"parameters\":", parameters, "}", NULL);
+
+		if (tn_varlink_conn_send_text(call->conn, text, strlen(text), -1) == -EMSGSIZE) {
+			continues = FALSE;
+			answer_too_long(call);
+		}
+	}
+	end_answer(call, continues);
 }
 
 static void answer(TnVarlinkCall *call, const char *error, JsonObject *parameters,

@@ -275,17 +275,12 @@ void tn_varlink_conn_drop(TnVarlinkConn *conn)
 	g_source_unref(&conn->source);
 }
 
-int tn_varlink_conn_send(TnVarlinkConn *conn, JsonObject *object, int fd_taken)
+int tn_varlink_conn_send_text(TnVarlinkConn *conn, char *text, gsize length, int fd_taken)
 {
-	g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
 	TN_AUTOFD fd = fd_taken;
+	gsize size = length + 1;
 	Output *output;
-	char *text;
-	gsize size;
 
-	json_node_take_object(node, object);
-	text = json_to_string(node, FALSE);
-	size = strlen(text) + 1;
 	if (size > TN_VARLINK_MESSAGE_MAX + 1) {
 		g_free(text);
 		return -EMSGSIZE;
@@ -295,4 +290,14 @@ int tn_varlink_conn_send(TnVarlinkConn *conn, JsonObject *object, int fd_taken)
 	g_queue_push_tail(&conn->output, output);
 	conn->output_bytes += size;
 	return 0;
+}
+
+int tn_varlink_conn_send(TnVarlinkConn *conn, JsonObject *object, int fd)
+{
+	g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
+	char *text;
+
+	json_node_take_object(node, object);
+	text = json_to_string(node, FALSE);
+	return tn_varlink_conn_send_text(conn, text, strlen(text), fd);
 }

@@ -59,6 +59,8 @@ TnVarlinkConn *tn_varlink_conn_new(TnVarlinkServer *server, int fd, const TnPeer
 void tn_varlink_conn_drop(TnVarlinkConn *conn);
 /* Queues one message; takes object, and fd (-1: none). -EMSGSIZE when it is too long to be sent. */
 int tn_varlink_conn_send(TnVarlinkConn *conn, JsonObject *object, int fd);
+/* The same with the message as text, which is taken. */
+int tn_varlink_conn_send_text(TnVarlinkConn *conn, char *text, gsize length, int fd);
 /* Looks again at what to wait for, after a reply or a wake. */
 void tn_varlink_conn_update(TnVarlinkConn *conn);
 /* Reads no more; closes as soon as what is queued has been sent. */

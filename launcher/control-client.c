@@ -216,16 +216,14 @@ static gboolean flag(JsonObject *message, const char *key)
 	return node != NULL && JSON_NODE_HOLDS_VALUE(node) && json_node_get_boolean(node);
 }
 
-/* The parameters of one reply; *ret_more: another one follows. */
-static JsonObject *read_reply(TnClient *client, gboolean *ret_more, GError **error)
+/* The parameters of a reply; *ret_more: another one follows. */
+static JsonObject *parse_reply(TnClient *client, const char *text, gboolean *ret_more,
+			       GError **error)
 {
-	g_autofree char *text = receive(client, error);
 	g_autoptr(JsonParser) parser = json_parser_new();
 	JsonObject *message, *parameters = NULL;
 	JsonNode *root = NULL, *node;
 
-	if (text == NULL)
-		return NULL;
 	if (json_parser_load_from_data(parser, text, -1, NULL))
 		root = json_parser_get_root(parser);
 	if (root == NULL || !JSON_NODE_HOLDS_OBJECT(root)) {
@@ -242,6 +240,67 @@ static JsonObject *read_reply(TnClient *client, gboolean *ret_more, GError **err
 	}
 	*ret_more = flag(message, "continues");
 	return parameters != NULL ? json_object_ref(parameters) : json_object_new();
+}
+
+static JsonObject *read_reply(TnClient *client, gboolean *ret_more, GError **error)
+{
+	g_autofree char *text = receive(client, error);
+
+	return text != NULL ? parse_reply(client, text, ret_more, error) : NULL;
+}
+
+/* --- the same without a tree --- */
+
+typedef struct Elements {
+	const char *array;
+	TnClientElement visit;
+	void *data;
+	gboolean more; /* another reply follows */
+} Elements;
+
+static gboolean visit_array(const TnJsonText *value, Elements *elements)
+{
+	TnJsonText element;
+	TnJsonScan scan;
+
+	if (!tn_json_scan_array(value, &scan))
+		return FALSE;
+	while (tn_json_next_element(&scan, &element))
+		elements->visit(&element, elements->data);
+	return !tn_json_is_broken(&scan);
+}
+
+static gboolean visit_parameters(const TnJsonText *value, Elements *elements)
+{
+	TnJsonText key, part;
+	TnJsonScan scan;
+
+	if (!tn_json_scan_object(value, &scan))
+		return FALSE;
+	while (tn_json_next_member(&scan, &key, &part)) {
+		if (tn_json_equals(&key, elements->array) && !visit_array(&part, elements))
+			return FALSE;
+	}
+	return !tn_json_is_broken(&scan);
+}
+
+/* What is no error goes to visit. FALSE when it is one, or broken. */
+static gboolean visit_reply(const char *text, Elements *elements)
+{
+	TnJsonText message, key, value, parameters = {NULL, 0};
+	TnJsonScan scan;
+
+	if (!tn_json_whole(text, &message) || !tn_json_scan_object(&message, &scan))
+		return FALSE;
+	while (tn_json_next_member(&scan, &key, &value)) {
+		if (tn_json_equals(&key, "error"))
+			return FALSE;
+		if (tn_json_equals(&key, "continues"))
+			elements->more = *value.at == 't';
+		if (tn_json_equals(&key, "parameters"))
+			parameters = value;
+	}
+	return parameters.at != NULL && visit_parameters(&parameters, elements);
 }
 
 static gboolean send_call(TnClient *client, const char *interface, const char *method,
@@ -327,6 +386,33 @@ gboolean tn_client_each(TnClient *client, const char *method, JsonObject *parame
 
 		if (part == NULL || !visit(part, data, error))
 			return FALSE;
+	}
+	return TRUE;
+}
+
+gboolean tn_client_each_element(TnClient *client, const char *method, JsonObject *parameters,
+				const char *array, TnClientElement visit, void *data,
+				GError **error)
+{
+	Elements elements = {.array = array, .visit = visit, .data = data, .more = TRUE};
+
+	if (!send_call(client, INTERFACE, method, parameters, TRUE, error))
+		return FALSE;
+	while (elements.more) {
+		g_autofree char *text = receive(client, error);
+		JsonObject *refusal;
+
+		if (text == NULL)
+			return FALSE;
+		elements.more = FALSE;
+		if (visit_reply(text, &elements))
+			continue;
+		refusal = parse_reply(client, text, &elements.more, error);
+		if (refusal != NULL) {
+			json_object_unref(refusal);
+			fail_io(client, "the answer is not what was asked for", error);
+		}
+		return FALSE;
 	}
 	return TRUE;
 }

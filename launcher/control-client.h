@@ -10,7 +10,9 @@
 
 #include "daemon-choice.h"
 
+#include "json-scan.h"
 #include <glib.h>
+
 #include <json-glib/json-glib.h>
 
 typedef struct TnClient TnClient;
@@ -55,6 +57,15 @@ JsonObject *tn_client_call_more(TnClient *client, const char *method, JsonObject
 typedef gboolean (*TnClientPart)(JsonObject *part, void *data, GError **error);
 gboolean tn_client_each(TnClient *client, const char *method, JsonObject *parameters,
 			TnClientPart visit, void *data, GError **error);
+
+/*
+ * The same for the elements of one array in the replies, as text and without a tree: for lists of
+ * thousands. element lives as long as the call of visit.
+ */
+typedef void (*TnClientElement)(const TnJsonText *element, void *data);
+gboolean tn_client_each_element(TnClient *client, const char *method, JsonObject *parameters,
+				const char *array, TnClientElement visit, void *data,
+				GError **error);
 
 /* A call whose reply carries a descriptor; *ret_fd becomes the caller's. */
 JsonObject *tn_client_call_fd(TnClient *client, const char *method, JsonObject *parameters,

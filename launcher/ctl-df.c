@@ -36,37 +36,23 @@ static gboolean is_named(const TnNestRow *row, char **names)
 	return names[0] == NULL || g_strv_contains((const char *const *)names, row->name);
 }
 
-/* Those that were asked for, all when none was. */
-static JsonArray *select_nests(JsonArray *nests, char **names)
+static gboolean is_there(const TnNestRows *rows, const char *name)
 {
-	JsonArray *selected = json_array_new();
-
-	for (guint i = 0; i < json_array_get_length(nests); i++) {
-		JsonObject *nest = json_array_get_object_element(nests, i);
-		TnNestRow row;
-
-		tn_nest_row_read(nest, &row);
-		if (is_named(&row, names))
-			json_array_add_object_element(selected, json_object_ref(nest));
+	for (guint i = 0; i < tn_nest_rows_count(rows); i++) {
+		if (strcmp(tn_nest_rows_at(rows, i)->name, name) == 0)
+			return TRUE;
 	}
-	return selected;
+	return FALSE;
 }
 
-static int check_names(const TnVerb *verb, JsonArray *selected, char **names)
+static int check_names(const TnVerb *verb, const TnNestRows *rows, char **names)
 {
 	int status = TN_CTL_OK;
 
 	for (guint i = 0; names[i] != NULL; i++) {
-		gboolean found = FALSE;
 		g_autofree char *shown = NULL;
 
-		for (guint j = 0; j < json_array_get_length(selected) && !found; j++) {
-			TnNestRow row;
-
-			tn_nest_row_read(json_array_get_object_element(selected, j), &row);
-			found = strcmp(row.name, names[i]) == 0;
-		}
-		if (found)
+		if (is_there(rows, names[i]))
 			continue;
 		shown = tn_text_escape(names[i]);
 		status =
@@ -78,49 +64,63 @@ static int check_names(const TnVerb *verb, JsonArray *selected, char **names)
 	return status;
 }
 
-static void print_table(JsonArray *nests)
+/* Those of names, all when there are none. FALSE: there is nothing to show. */
+static gboolean print_table(const TnNestRows *rows, char **names)
 {
 	static const char *const columns[] = {"NAME", ">SIZE",   ">USED",  ">AVAIL", ">USE%",
 					      "",     ">INODES", ">IUSE%", NULL};
 	g_autoptr(TnTable) table = tn_table_new(columns, tn_ctl_colours());
 	g_autofree char *text = NULL;
+	gboolean some = FALSE;
 
-	for (guint i = 0; i < json_array_get_length(nests); i++) {
-		TnNestRow row;
-
-		tn_nest_row_read(json_array_get_object_element(nests, i), &row);
-		add_row(table, &row);
+	for (guint i = 0; i < tn_nest_rows_count(rows); i++) {
+		if (!is_named(tn_nest_rows_at(rows, i), names))
+			continue;
+		add_row(table, tn_nest_rows_at(rows, i));
+		some = TRUE;
 	}
+	if (!some)
+		return FALSE;
 	text = tn_table_text(table);
 	fputs(text, stdout);
+	return TRUE;
 }
 
-/* The nest's JSON, cut down to what df is about. */
-static JsonArray *usage_json(JsonArray *nests)
+static void set_limit(JsonObject *line, const char *key, guint64 limit)
 {
-	static const char *const keys[] = {"name",        "owner_uid",   "bytes_used",
-					   "bytes_limit", "inodes_used", "inodes_limit"};
+	if (limit == TN_UNLIMITED)
+		json_object_set_null_member(line, key);
+	else
+		json_object_set_int_member(line, key, (gint64)limit);
+}
+
+/* Of the nest's JSON what df is about. */
+static void print_json(const TnNestRows *rows, char **names)
+{
 	JsonArray *usage = json_array_new();
 
-	for (guint i = 0; i < json_array_get_length(nests); i++) {
-		JsonObject *nest = json_array_get_object_element(nests, i);
-		JsonObject *line = json_object_new();
+	for (guint i = 0; i < tn_nest_rows_count(rows); i++) {
+		const TnNestRow *row = tn_nest_rows_at(rows, i);
+		JsonObject *line;
 
-		for (size_t k = 0; k < G_N_ELEMENTS(keys); k++) {
-			if (json_object_has_member(nest, keys[k]))
-				json_object_set_member(line, keys[k],
-						       json_object_dup_member(nest, keys[k]));
-		}
+		if (!is_named(row, names))
+			continue;
+		line = json_object_new();
+		json_object_set_string_member(line, "name", row->name);
+		json_object_set_int_member(line, "owner_uid", row->owner_uid);
+		json_object_set_int_member(line, "bytes_used", (gint64)row->bytes_used);
+		set_limit(line, "bytes_limit", row->bytes_limit);
+		json_object_set_int_member(line, "inodes_used", (gint64)row->inodes_used);
+		set_limit(line, "inodes_limit", row->inodes_limit);
 		json_array_add_object_element(usage, line);
 	}
-	return usage;
+	tn_ctl_print_json_array(usage);
 }
 
 int tn_verb_df(const TnVerb *verb, int argc, char **argv)
 {
 	g_autoptr(TnClient) client = NULL;
-	g_autoptr(JsonObject) reply = NULL;
-	g_autoptr(JsonArray) nests = NULL;
+	g_autoptr(TnNestRows) rows = tn_nest_rows_new();
 	TnCtlOptions options;
 	GError *error = NULL;
 	int status;
@@ -128,16 +128,12 @@ int tn_verb_df(const TnVerb *verb, int argc, char **argv)
 	if (!tn_ctl_parse(verb, argc, argv, NULL, 0, G_MAXUINT, &options, &status))
 		return status;
 	client = tn_client_open(&options.choice, &error);
-	if (client != NULL)
-		reply = tn_client_call_more(client, "ListNests", NULL, &error);
-	if (reply == NULL)
+	if (client == NULL || !tn_client_each_element(client, "ListNests", NULL, "nests",
+						      tn_nest_rows_add, rows, &error))
 		return tn_ctl_fail(verb, error);
-	nests = select_nests(json_object_get_array_member(reply, "nests"), options.arguments);
 	if (options.json)
-		tn_ctl_print_json_array(usage_json(nests));
-	else if (json_array_get_length(nests) > 0)
-		print_table(nests);
-	else if (options.n_arguments == 0)
+		print_json(rows, options.arguments);
+	else if (!print_table(rows, options.arguments) && options.n_arguments == 0)
 		puts("no nests");
-	return check_names(verb, nests, options.arguments);
+	return check_names(verb, rows, options.arguments);
 }

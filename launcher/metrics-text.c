@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "metrics-text.h"
 
-#include "nest-row.h"
 #include "units.h"
 
 #include <string.h>
@@ -35,7 +34,7 @@ static void append_seconds(GString *text, guint64 ns)
 /* --- nests ---------------------------------------------------------------------------------------
  */
 
-typedef guint64 (*NestValue)(const TnNestRow *row, JsonObject *nest);
+typedef guint64 (*NestValue)(const TnNestRow *row);
 
 static guint64 member(JsonObject *object, const char *key)
 {
@@ -45,10 +44,8 @@ static guint64 member(JsonObject *object, const char *key)
 }
 
 #define VALUE(name, expression) \
-	static guint64 name(const TnNestRow *row, JsonObject *nest) \
+	static guint64 name(const TnNestRow *row) \
 	{ \
-		(void)row; \
-		(void)nest; \
 		return expression; \
 	}
 VALUE(bytes_used, row->bytes_used)
@@ -58,9 +55,9 @@ VALUE(inodes_limit, row->inodes_limit)
 VALUE(attachments, row->attachments > 0 ? (guint64)row->attachments : 0)
 VALUE(denied, row->denied_total)
 VALUE(quota_hits, row->quota_hits_total)
-VALUE(store_full, member(nest, "store_full_total"))
+VALUE(store_full, row->store_full_total)
 VALUE(requests, row->requests_total)
-VALUE(busy_ns, member(nest, "busy_ns"))
+VALUE(busy_ns, row->busy_ns)
 
 static const struct {
 	const char *name, *type, *help;
@@ -82,33 +79,53 @@ static const struct {
 	 TRUE},
 };
 
-static void append_nest_metric(GString *text, gsize which, JsonArray *nests)
+/* {nest="...",owner_uid="..."}, once for all the figures of a nest. The caller's. */
+static GPtrArray *label_all(const TnNestRows *rows)
+{
+	GPtrArray *labels = g_ptr_array_new_with_free_func(g_free);
+
+	for (guint i = 0; i < tn_nest_rows_count(rows); i++) {
+		const TnNestRow *row = tn_nest_rows_at(rows, i);
+		GString *text = g_string_new("{");
+
+		append_label(text, "nest", row->name);
+		g_string_append_printf(text, ",owner_uid=\"%" G_GINT64_FORMAT "\"} ",
+				       row->owner_uid);
+		g_ptr_array_add(labels, g_string_free(text, FALSE));
+	}
+	return labels;
+}
+
+static void append_count(GString *text, guint64 value)
+{
+	char digits[24], *at = digits + sizeof(digits);
+
+	*--at = '\n';
+	do
+		*--at = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	g_string_append_len(text, at, digits + sizeof(digits) - at);
+}
+
+static void append_nest_metric(GString *text, gsize which, const TnNestRows *rows,
+			       const GPtrArray *labels)
 {
 	begin(text, nest_metrics[which].name, nest_metrics[which].type, nest_metrics[which].help);
-	for (guint i = 0; i < json_array_get_length(nests); i++) {
-		JsonObject *nest = json_array_get_object_element(nests, i);
-		g_autofree char *owner = NULL;
-		TnNestRow row;
-		guint64 value;
+	for (guint i = 0; i < tn_nest_rows_count(rows); i++) {
+		guint64 value = nest_metrics[which].value(tn_nest_rows_at(rows, i));
 
-		tn_nest_row_read(nest, &row);
-		owner = g_strdup_printf("%" G_GINT64_FORMAT, row.owner_uid);
-		g_string_append_printf(text, "%s{", nest_metrics[which].name);
-		append_label(text, "nest", row.name);
-		g_string_append_c(text, ',');
-		append_label(text, "owner_uid", owner);
-		g_string_append(text, "} ");
-		value = nest_metrics[which].value(&row, nest);
+		g_string_append(text, nest_metrics[which].name);
+		g_string_append(text, labels->pdata[i]);
 		if (nest_metrics[which].seconds)
 			append_seconds(text, value);
 		else if (value == TN_UNLIMITED)
 			g_string_append(text, "+Inf\n");
 		else
-			g_string_append_printf(text, "%" G_GUINT64_FORMAT "\n", value);
+			append_count(text, value);
 	}
 }
 
-static void append_states(GString *text, JsonArray *nests)
+static void append_states(GString *text, const TnNestRows *rows)
 {
 	static const char *const states[] = {"active", "idle", "frozen", "evicting", "detached"};
 
@@ -116,14 +133,19 @@ static void append_states(GString *text, JsonArray *nests)
 	for (gsize s = 0; s < G_N_ELEMENTS(states); s++) {
 		guint n = 0;
 
-		for (guint i = 0; i < json_array_get_length(nests); i++) {
-			TnNestRow row;
-
-			tn_nest_row_read(json_array_get_object_element(nests, i), &row);
-			n += strcmp(row.state, states[s]) == 0;
-		}
+		for (guint i = 0; i < tn_nest_rows_count(rows); i++)
+			n += strcmp(tn_nest_rows_at(rows, i)->state, states[s]) == 0;
 		g_string_append_printf(text, "tmpnest_nests{state=\"%s\"} %u\n", states[s], n);
 	}
+}
+
+static void append_nests(GString *text, const TnNestRows *rows)
+{
+	g_autoptr(GPtrArray) labels = label_all(rows);
+
+	append_states(text, rows);
+	for (gsize i = 0; i < G_N_ELEMENTS(nest_metrics); i++)
+		append_nest_metric(text, i, rows, labels);
 }
 
 /* --- the daemon
@@ -235,7 +257,7 @@ static void append_daemon(GString *text, JsonObject *daemon)
 	append_dropped(text, daemon);
 }
 
-char *tn_metrics_text(JsonArray *nests, JsonObject *daemon, JsonObject *status)
+char *tn_metrics_text(const TnNestRows *nests, JsonObject *daemon, JsonObject *status)
 {
 	GString *text = g_string_new(NULL);
 
@@ -248,11 +270,8 @@ char *tn_metrics_text(JsonArray *nests, JsonObject *daemon, JsonObject *status)
 			     json_object_get_string_member_with_default(status, "version", ""));
 		g_string_append(text, "} 1\n");
 	}
-	if (nests != NULL) {
-		append_states(text, nests);
-		for (gsize i = 0; i < G_N_ELEMENTS(nest_metrics); i++)
-			append_nest_metric(text, i, nests);
-	}
+	if (nests != NULL)
+		append_nests(text, nests);
 	if (daemon != NULL)
 		append_daemon(text, daemon);
 	return g_string_free(text, FALSE);

@@ -4,11 +4,10 @@
  */
 #pragma once
 
-#include <glib.h>
-#include <json-glib/json-glib.h>
+#include "nest-row.h"
 
 /*
  * nests: of ListNests; daemon: of GetMetrics; status: of Status. NULL for all three: the
  * daemon does not answer. The caller's.
  */
-char *tn_metrics_text(JsonArray *nests, JsonObject *daemon, JsonObject *status);
+char *tn_metrics_text(const TnNestRows *nests, JsonObject *daemon, JsonObject *status);

@@ -78,6 +78,11 @@ void tn_serve_state_seal(TnServeState *state)
 	state->sealed = TRUE;
 }
 
+gboolean tn_serve_state_is_sealed(const TnServeState *state)
+{
+	return state->sealed;
+}
+
 static const char *id_of(JsonObject *nest)
 {
 	return json_object_get_string_member_with_default(nest, "id", "");
@@ -148,7 +153,10 @@ JsonArray *tn_serve_nests(const TnServeState *state)
 
 char *tn_serve_metrics(const TnServeState *state)
 {
-	return tn_metrics_text(tn_serve_nests(state), state->daemon, state->status);
+	JsonArray *nests = tn_serve_nests(state);
+	g_autoptr(TnNestRows) rows = nests != NULL ? tn_nest_rows_read(nests) : NULL;
+
+	return tn_metrics_text(rows, state->daemon, state->status);
 }
 
 JsonObject *tn_serve_find(const TnServeState *state, const char *id)

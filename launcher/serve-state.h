@@ -20,6 +20,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TnServeState, tn_serve_state_free)
 
 /* No new connections from now on: the process has given up its rights. */
 void tn_serve_state_seal(TnServeState *state);
+gboolean tn_serve_state_is_sealed(const TnServeState *state);
 
 /* Asks the daemon. FALSE with *error: the answers are the old ones, or none. */
 gboolean tn_serve_update(TnServeState *state, GError **error);

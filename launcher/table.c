@@ -83,8 +83,16 @@ static void append_tinted(GString *out, const char *text, TnTint tint)
 		[TN_TINT_BAD] = "\033[31m",
 	};
 
-	g_string_append_printf(out, "%s%s%s", starts[tint], text,
-			       tint != TN_TINT_NONE ? "\033[0m" : "");
+	g_string_append(out, starts[tint]);
+	g_string_append(out, text);
+	if (tint != TN_TINT_NONE)
+		g_string_append(out, "\033[0m");
+}
+
+static void append_blanks(GString *out, guint n)
+{
+	for (; n > 0; n--)
+		g_string_append_c(out, ' ');
 }
 
 static void append_cell(GString *out, const TnTable *table, guint column, guint width,
@@ -94,10 +102,10 @@ static void append_cell(GString *out, const TnTable *table, guint column, guint 
 	gboolean last = column + 1 == table->n_columns;
 
 	if (is_right(table, column))
-		g_string_append_printf(out, "%*s", (int)gap, "");
+		append_blanks(out, gap);
 	append_tinted(out, text, table->colours ? tint : TN_TINT_NONE);
 	if (!is_right(table, column) && !last)
-		g_string_append_printf(out, "%*s", (int)gap, "");
+		append_blanks(out, gap);
 	g_string_append(out, last ? "\n" : "  ");
 }
 

@@ -74,8 +74,8 @@ static void test_metrics_escape_labels_and_sum_buckets(void **state)
 	JsonObject *list = parse("{\"nests\":[{\"name\":\"a\\\"b\\\\c\\nd\",\"bytes_used\":5}]}");
 	JsonObject *daemon = parse("{\"latencies\":[{\"operation\":\"READ\",\"sum_ns\":1500000000,"
 				   "\"buckets\":[1,2,3]}]}");
-	g_autofree char *text =
-		tn_metrics_text(json_object_get_array_member(list, "nests"), daemon, NULL);
+	g_autoptr(TnNestRows) rows = tn_nest_rows_read(json_object_get_array_member(list, "nests"));
+	g_autofree char *text = tn_metrics_text(rows, daemon, NULL);
 	g_autofree char *down = tn_metrics_text(NULL, NULL, NULL);
 
 	assert_non_null(strstr(text, "tmpnest_nest_used_bytes{nest=\"a\\\"b\\\\c\\nd\","));
