@@ -56,12 +56,48 @@ static bool is_build_folder(const char *dir)
 	return slash && strcmp(slash + 1, BUILD_FOLDER) == 0;
 }
 
+static bool ends_with(const char *dir, const char *end)
+{
+	size_t n = strlen(dir), m = strlen(end);
+
+	return n > m && dir[n - m - 1] == '/' && strcmp(dir + n - m, end) == 0;
+}
+
+/* Is path of the same owner as this program? Beside a copy in a public place lies anything. */
+static bool is_of_our_owner(const char *path)
+{
+	struct stat ours, theirs;
+
+	return stat("/proc/self/exe", &ours) == 0 && stat(path, &theirs) == 0 &&
+	       ours.st_uid == theirs.st_uid;
+}
+
+/*
+ * In a tree that was installed and then moved (or unpacked elsewhere): the same way from folder to
+ * folder as below the prefix.
+ */
+static bool find_moved(const char *dir, const char *program, char ret[PATH_MAX])
+{
+	char found[PATH_MAX];
+
+	if (TN_BIN_BELOW[0] == '/' || TN_LIBEXEC_BELOW[0] == '/')
+		return false;
+	return ((ends_with(dir, TN_BIN_BELOW) &&
+		 (try_dir(dir, "", program, found) ||
+		  try_dir(dir, TN_BIN_UP TN_LIBEXEC_BELOW "/", program, found))) ||
+		(ends_with(dir, TN_LIBEXEC_BELOW) &&
+		 (try_dir(dir, "", program, found) ||
+		  try_dir(dir, TN_LIBEXEC_UP TN_BIN_BELOW "/", program, found)))) &&
+	       is_of_our_owner(found) && realpath(found, ret);
+}
+
 static bool find(const char *program, char ret[PATH_MAX])
 {
 	char dir[PATH_MAX];
 
-	if (own_dir(dir) && is_build_folder(dir) &&
-	    (try_dir(dir, "", program, ret) || try_dir(dir, "../fs/", program, ret)))
+	if (own_dir(dir) && ((is_build_folder(dir) && (try_dir(dir, "", program, ret) ||
+						       try_dir(dir, "../fs/", program, ret))) ||
+			     find_moved(dir, program, ret)))
 		return true;
 	return try_dir(TN_LIBEXEC_DIR, "", program, ret) || try_dir(TN_BIN_DIR, "", program, ret);
 }

@@ -14,12 +14,16 @@
 #include <glib-unix.h>
 #include <grp.h>
 #include <locale.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_LISTEN "127.0.0.1:9723"
+/* Whom root becomes: the account that data/sysusers makes, where it is a system's one. */
+#define ACCOUNT "tmpnest"
+#define SYSTEM_UID_MAX 999
 #define NOBODY 65534
 
 static const TnVerb verb = {"serve", "", "serve figures to Prometheus and a web page", NULL};
@@ -85,19 +89,33 @@ static gboolean start_listening(SoupServer *soup, GSocketAddress *address, const
 	return TRUE;
 }
 
+static void find_account(uid_t *ret_uid, gid_t *ret_gid)
+{
+	const struct passwd *pw = getpwnam(ACCOUNT);
+	gboolean usable =
+		pw != NULL && pw->pw_uid > 0 && pw->pw_uid <= SYSTEM_UID_MAX && pw->pw_gid > 0;
+
+	*ret_uid = usable ? pw->pw_uid : NOBODY;
+	*ret_gid = usable ? pw->pw_gid : NOBODY;
+}
+
 /* Root, which the connections had to be made as, is needed no more. */
 static gboolean give_up_rights(TnServeState *state, GError **error)
 {
+	uid_t uid;
+	gid_t gid;
+
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (geteuid() != 0)
 		return TRUE;
-	if (setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-	    setresuid(NOBODY, NOBODY, NOBODY) == 0) {
+	find_account(&uid, &gid);
+	if (setgroups(0, NULL) == 0 && setresgid(gid, gid, gid) == 0 &&
+	    setresuid(uid, uid, uid) == 0) {
 		tn_serve_state_seal(state);
 		return TRUE;
 	}
-	g_set_error(error, TN_CLIENT_ERROR, TN_CTL_FAILED, "uid %d: cannot give up root: %s",
-		    NOBODY, g_strerror(errno));
+	g_set_error(error, TN_CLIENT_ERROR, TN_CTL_FAILED, "uid %u: cannot give up root: %s",
+		    (unsigned)uid, g_strerror(errno));
 	return FALSE;
 }
 
@@ -120,7 +138,7 @@ static gboolean update(void *data)
 		tn_say("serve: %s", error->message);
 	serving->said = TRUE;
 	/* Without root there is no way back to the daemon: the service manager has one. */
-	if (error->code == TN_CTL_NO_DAEMON && getuid() == NOBODY) {
+	if (error->code == TN_CTL_NO_DAEMON && tn_serve_state_is_sealed(serving->state)) {
 		serving->failed = TRUE;
 		g_main_loop_quit(serving->loop);
 	}

@@ -23,14 +23,14 @@ CACHE=${TMPNEST_TEST_CACHE:-$ROOT/.cache/tests}
 TEST_NEEDS=(
 	command:python3:python3 command:strace:strace command:git:git command:setpriv:util-linux
 	command:timeout:coreutils command:nsenter:util-linux command:find:findutils command:pgrep:procps
-	command:pkg-config:pkg-config
+	command:pkg-config:pkg-config command:man:man-db command:scdoc:scdoc command:systemd-analyze:systemd
 )
 PROGRAM_NEEDS=(
 	command:node:nodejs command:npm:npm command:redis-server:redis-server
 	command:redis-cli:redis-tools command:tmux:tmux command:ssh-agent:openssh-client
 	command:sqlite3:sqlite3 command:psql:postgresql-client path:/usr/lib/postgresql/*/bin/initdb:postgresql
 	command:gcc:gcc command:socat:socat command:rg:ripgrep command:curl:curl command:promtool:prometheus command:chromium:chromium
-	command:zsh:zsh
+	command:zsh:zsh command:fish:fish path:/usr/sbin/apparmor_parser:apparmor
 )
 
 PASSED=0 FAILED=0 SKIPPED=0
