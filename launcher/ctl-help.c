@@ -21,9 +21,28 @@ static void print_overview(void)
 		printf("  %-9s %-29s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
 	puts("\nEvery verb takes --system or --user (which daemon), --runtime-dir and "
 	     "--store-dir,\n"
-	     "and all but run and help take --json. tmpnest help VERB shows the rest.\n\n"
+	     "and all but run take --json. tmpnest help VERB shows the rest.\n\n"
 	     "Exit status: 0 done, 1 failed, 2 usage, 3 no such nest, 4 refused, 5 no daemon;\n"
 	     "run: the command's, 125 tmpnest failed, 126 not executable, 127 not found.");
+}
+
+static int print_overview_json(void)
+{
+	JsonArray *array = json_array_new();
+	const TnVerb *verbs;
+	size_t n;
+
+	verbs = tn_verbs(&n);
+	for (size_t i = 0; i < n; i++) {
+		JsonObject *object = json_object_new();
+
+		json_object_set_string_member(object, "name", verbs[i].name);
+		json_object_set_string_member(object, "arguments", verbs[i].arguments);
+		json_object_set_string_member(object, "summary", verbs[i].summary);
+		json_array_add_object_element(array, object);
+	}
+	tn_ctl_print_json_array(array);
+	return TN_CTL_OK;
 }
 
 /* The verb belongs to tmpnest itself, which knows its options. */
@@ -51,6 +70,8 @@ int tn_verb_help(const TnVerb *verb, int argc, char **argv)
 	}
 	if (argc > 2)
 		return tn_ctl_usage(verb, argv[2], "one verb at a time");
+	if (strcmp(argv[1], "--json") == 0)
+		return print_overview_json();
 	about = tn_verb_find(argv[1]);
 	if (about == NULL)
 		return tn_verb_unknown(argv[1]);

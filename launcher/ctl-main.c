@@ -42,6 +42,7 @@ static const TnVerb verbs[] = {
 	{"gc", "", "evict what has outlived its time, look after the store", tn_verb_gc},
 	{"daemon", "start|stop|status|restart|upgrade",
 	 "start, stop, look at or replace the daemon", tn_verb_daemon},
+	{"stubs", "VERB", "hold the placeholders that denied paths need", NULL},
 	{"doctor", "", "check what this machine has and lacks", tn_verb_doctor},
 	{"help", "[VERB]", "show this, or one verb's options", tn_verb_help},
 };

@@ -3,7 +3,7 @@
 # What operators watch: events, metrics, the bridge, the web page, top.
 . "$(dirname "$0")/../lib.sh"
 
-only root units_are_well_formed the_page_shows_hostile_names_as_text # a browser once is enough
+only root the_page_shows_hostile_names_as_text # a browser once is enough
 only root a_reader_sees_a_nest_grow
 long a_reader_sees_a_nest_grow
 limit the_page_shows_hostile_names_as_text 240 # a browser, on a busy machine
@@ -350,35 +350,6 @@ case_alert_rules_do_what_they_say() {
 	done
 	eventually 5 nest_has named state idle
 	tmpnest evict named
-}
-
-complete_bash() { # WORD...
-	bash -c '. "$1"; shift; COMP_WORDS=(tmpnest "$@"); COMP_CWORD=$#; _tmpnest; printf "%s " "${COMPREPLY[@]}"' \
-		bash "$TT_TESTS/../data/completion/tmpnest.bash" "$@"
-}
-
-case_bash_completes_verbs_options_and_live_nests() {
-	tmpnest create alpha
-	tmpnest create beta
-	equal 'verbs' "$(complete_bash exp)" 'export '
-	equal 'nests' "$(complete_bash show '')" 'alpha beta '
-	equal 'one' "$(complete_bash evict al)" 'alpha '
-	equal 'for cp' "$(complete_bash cp b)" 'beta: '
-	equal 'options' "$(complete_bash show --ver)" '--verify '
-	tmpnest evict alpha
-	equal 'nests now' "$(complete_bash show '')" 'beta '
-	tmpnest evict beta
-}
-
-case_units_are_well_formed() {
-	need systemd-analyze systemd
-	local unit
-	mkdir units
-	for unit in tmpnest tmpnest-serve; do
-		sed "s|@LIBEXEC@/tmpnestd|/bin/true|; s|@BIN@/tmpnest|/bin/true|" "$TT_TESTS/../data/systemd/$unit.service.in" >"units/$unit.service"
-	done
-	runs 0 systemd-analyze verify --man=no units/tmpnest.service units/tmpnest-serve.service
-	equal 'complaints' "$(grep -F "$PWD/units" <<<"$err" || true)" ''
 }
 
 main "$@"
