@@ -208,23 +208,62 @@ case_two_users_see_only_their_own() {
 	stop_daemon
 }
 
+# Runs a verb; $most becomes the most KiB that it took itself, $most_worker the worker's.
+watched() { # COMMAND...
+	read -r most most_worker < <("$TT_PYTHON" - "$worker" "$@" <<'END'
+import subprocess, sys, time
+
+def anonymous(pid):
+    try:
+        return max([0] + [int(line.split()[1]) for line in open(f"/proc/{pid}/status") if line.startswith("RssAnon")])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+worker = int(sys.argv[1])
+command = subprocess.Popen(sys.argv[2:], stdout=open("watched.out", "wb"))
+most = [0, 0]
+while command.poll() is None:
+    most = [max(most[0], anonymous(command.pid)), max(most[1], anonymous(worker))]
+    time.sleep(0.05)
+if command.returncode:
+    sys.exit(f"{sys.argv[2:]}: status {command.returncode}")
+print(*most)
+END
+	) || fail "$*"
+	echo "$*: $most KiB, the worker $most_worker KiB"
+}
+
 case_a_directory_of_a_million_entries() {
 	tmpnest create million --inodes 1100000 --quota max
 	runs 0 tmpnest run --nest million -- "$TT_PYTHON" -c '
 import os
 os.mkdir("/tmp/d")
 for i in range(1000000):
-    os.mknod("/tmp/d/%07d" % i)'
-	local before after worker
+    os.mknod("/tmp/d/%07d" % i)
+os.symlink("/etc/passwd", "/tmp/d/link")
+os.mkfifo("/tmp/d/fifo")'
+	local before worker verb
 	worker=$(tmpnest daemon status --json | json 'd["worker_pid"]')
-	before=$(awk '/VmRSS/ { print $2 }' "/proc/$worker/status")
-	equal 'files' "$(tmpnest files million d | wc -l)" 1000000
-	equal 'du' "$(tmpnest du million d --json | json 'd["entries_total"]')" 1000000
-	equal 'export' "$(tmpnest export million | tar tf - | wc -l)" 1000001
-	after=$(awk '/VmRSS/ { print $2 }' "/proc/$worker/status")
-	at_most 'growth of the worker in KiB' $((after - before)) 16384
+	before=$(awk '/^RssAnon/ { print $2 }' "/proc/$worker/status")
+	for verb in 'files million d' 'files million -R --json' 'du million d --json' 'export million' 'cat million d/0999999' \
+		'cp million:d/0000001 one' 'show million --verify' 'lsof million'; do
+		# shellcheck disable=SC2086
+		watched tmpnest $verb
+		at_most "growth of the worker in KiB with $verb" $((most_worker - before)) 16384
+		at_most "KiB of tmpnest $verb" "$most" 65536
+		case $verb in
+		'files million d') equal files "$(wc -l <watched.out)" 1000002 ;;
+		du*) equal du "$(json 'd["entries_total"]' <watched.out)" 1000002 ;;
+		export*) equal export "$(tar tf watched.out | wc -l)" 1000003 ;;
+		esac
+		rm watched.out
+	done
+	lacks 'a file of the host' "$(cat one)" root
+	status=0
+	tmpnest cat million d/link >host 2>/dev/null || status=$?
+	equal 'a link out' "$status $(cat host)" '1 '
 	tmpnest evict --force million
-	eventually 120 trash_is_empty
+	eventually 300 trash_is_empty
 }
 
 main "$@"
