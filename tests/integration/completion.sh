@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 roles user # the same for everybody
 
-files=$(readlink -f "$TT_TESTS/../data/completion")
+files=${TT_TESTS:-}/../data/completion # unset while the cases are listed
 
 # complete_SHELL LINE...: what each line is completed to, a line of its own: "LINE: CHOICES". A line
 # ends with the word that is being typed; one that ends in a blank begins a new word.
