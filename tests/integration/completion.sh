@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Completion of the command line in bash, zsh and fish, tried in the shells themselves.
 . "$(dirname "$0")/../lib.sh"
-roles user # the same for everybody
+roles user     # the same for everybody
+TT_LIMIT=400   # some hundred processes, on a busy machine
 
 files=${TT_TESTS:-}/../data/completion # unset while the cases are listed
 
@@ -54,35 +55,44 @@ complete_fish() {
 		end' "$files/tmpnest.fish" "$@"
 }
 
-# is_completed SHELL LINE CHOICES: in any order
-is_completed() {
-	local got
-	got=$("complete_$1" "$2")
-	equal "$1: $2" "$(xargs -n1 <<<"${got#"$2":}" | sort | xargs)" "$(xargs -n1 <<<"$3" | sort | xargs)"
+# Each line of the input, "LINE|CHOICES", is completed to those, in any order; all in one shell.
+check_lines() { # SHELL
+	local lines=() choices=() line rest got n=0
+	while IFS='|' read -r line rest; do
+		lines+=("$line") choices+=("$rest")
+	done
+	"complete_$1" "${lines[@]}" >got
+	while IFS= read -r got; do
+		equal "$1: ${lines[n]}" "$(xargs -n1 <<<"${got#"${lines[n]}":}" | sort | xargs)" "$(xargs -n1 <<<"${choices[n]}" | sort | xargs)"
+		n=$((n + 1))
+	done <got
+	equal "$1: lines" "$n" "${#lines[@]}"
 }
 
 check_shell() { # SHELL
 	tmpnest create alpha --deny /tmp/secret
 	tmpnest create beta
-	is_completed "$1" 'tmpnest exp' export
-	is_completed "$1" 'tmpnest help ex' export
-	is_completed "$1" 'tmpnest show ' 'alpha beta'
-	is_completed "$1" 'tmpnest show --owner root al' alpha
-	is_completed "$1" 'tmpnest evict alpha b' beta
-	is_completed "$1" 'tmpnest cp b' beta:
-	is_completed "$1" 'tmpnest run --nest a' alpha
-	is_completed "$1" 'tmpnest create --store ' 'dir memory'
-	is_completed "$1" 'tmpnest run --quota 1G --net ' 'host none'
-	is_completed "$1" 'tmpnest show --ver' --verify
-	is_completed "$1" 'tmpnest daemon ' 'start stop status restart upgrade'
-	is_completed "$1" 'tmpnest daemon up' upgrade
-	is_completed "$1" 'tmpnest deny alpha ' 'ls add rm'
-	is_completed "$1" 'tmpnest read-only alpha ' 'ls add rm'
-	is_completed "$1" 'tmpnest deny alpha rm /tmp/s' /tmp/secret
-	is_completed "$1" 'tmpnest stubs re' 'release reclaim'
-	is_completed "$1" 'tmpnest gc --dr' --dry-run
+	check_lines "$1" <<-'END'
+		tmpnest exp|export
+		tmpnest help ex|export
+		tmpnest show |alpha beta
+		tmpnest show --owner root al|alpha
+		tmpnest evict alpha b|beta
+		tmpnest cp b|beta:
+		tmpnest run --nest a|alpha
+		tmpnest create --store |dir memory
+		tmpnest run --quota 1G --net |host none
+		tmpnest show --ver|--verify
+		tmpnest daemon |start stop status restart upgrade
+		tmpnest daemon up|upgrade
+		tmpnest deny alpha |ls add rm
+		tmpnest read-only alpha a|add
+		tmpnest deny alpha rm /tmp/s|/tmp/secret
+		tmpnest stubs re|release reclaim
+		tmpnest gc --dr|--dry-run
+	END
 	tmpnest evict alpha
-	is_completed "$1" 'tmpnest freeze ' beta
+	check_lines "$1" <<<'tmpnest freeze |beta'
 	tmpnest evict beta
 	check_every_option "$1"
 }
