@@ -52,6 +52,10 @@ command -v scdoc >/dev/null || skip 'the man pages' 'scdoc is missing (install s
 # ---- what is there ---------------------------------------------------------------------
 programs='bin/tmpnest bin/tmpnest-bwrap libexec/tmpnest/tmpnest-ctl libexec/tmpnest/tmpnest-serve
 	libexec/tmpnest/tmpnest-shim libexec/tmpnest/tmpnest-stubs libexec/tmpnest/tmpnestd'
+# where libc can be linked statically, each program that starts sandboxes has a twin
+for file in tmpnest tmpnest-bwrap; do
+	[ ! -e "$build/launcher/$file-dynamic" ] || programs+=" libexec/tmpnest/$file-dynamic"
+done
 pages='man1/tmpnest.1 man1/tmpnest-bwrap.1 man1/tmpnest-serve.1 man1/tmpnest-stubs.1
 	man5/tmpnest.conf.5 man8/tmpnestd.8'
 command -v scdoc >/dev/null || pages=
