@@ -114,6 +114,17 @@ static bool is_removed(TnNest *nest, uint32_t directory)
 	return removed;
 }
 
+int tn_check_room_for_name(TnNest *nest, bool may_wait)
+{
+	TN_RESERVATION reservation = {0};
+
+	if (!nest->store.ops->directories_grow || !tn_quota_is_over(nest->account))
+		return 0;
+	if (may_wait)
+		return tn_nest_reserve(nest, 1, 0, &reservation);
+	return tn_quota_reserve(nest->account, 1, 0, &reservation);
+}
+
 int tn_check_new_name(TnNest *nest, uint32_t parent, const char *name)
 {
 	if (parent == TN_ROOT_INDEX)

@@ -274,6 +274,8 @@ static int create(TnRequest *request, NewEntry *new)
 	struct stat st;
 	int r = check_new(nest, new); /* so that a refusal comes before a lack of space */
 
+	if (r == 0 && !request->again)
+		r = tn_check_room_for_name(nest, true);
 	if (r == 0)
 		r = reserve(request, new, &reservation);
 	if (r < 0)
@@ -444,6 +446,11 @@ int tn_op_link(TnRequest *request)
 	link_source(nest, request->in->nodeid, &to_subtree);
 	if (!source)
 		return -ENOENT;
+	r = tn_check_new_name(nest, request->node, request->name);
+	if (r == 0 && !request->again)
+		r = tn_check_room_for_name(nest, true);
+	if (r < 0)
+		return r;
 	/* As a writer: an unnamed file gives up the descriptor that others may be using. */
 	pthread_rwlock_wrlock(&nest->tree);
 	r = tn_check_new_name(nest, request->node, request->name);

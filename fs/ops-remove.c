@@ -632,6 +632,8 @@ static int rename_loaded(TnRequest *request, uint32_t to_parent, Entry *from, En
 		return 0;
 	if (r == 0)
 		r = check_rename(nest, from, to, flags);
+	if (r == 0 && !request->again && !to->exists && from->parent != to->parent)
+		r = tn_check_room_for_name(nest, false);
 	return r < 0 ? r : do_rename(nest, from, to, flags);
 }
 

@@ -91,6 +91,13 @@ int tn_refused(TnNest *nest, uint32_t node, const char *name, int error);
 /* Making an entry: 0, -ENOENT in a removed directory, -EPERM in the view's root, -EACCES, -EROFS;
  * counts refusals. */
 int tn_check_new_name(TnNest *nest, uint32_t parent, const char *name);
+
+/*
+ * May a directory take one more name? Where directories grow one that does not fit has grown
+ * already, and stays so: then nothing more until the nest is within its limit again. 0 or -ENOSPC,
+ * counted. may_wait: no lock is held.
+ */
+int tn_check_room_for_name(TnNest *nest, bool may_wait);
 /* Taking an entry away or changing it: 0, -EPERM, -ENOENT (denied), -EROFS; counts. */
 int tn_check_old_name(TnNest *nest, uint32_t parent, const char *name);
 /* Changing a node's data or attributes: 0, -EPERM for the view's root, -ENOENT, -EROFS; counts. */

@@ -135,3 +135,8 @@ uint64_t tn_quota_inodes_free(const TnAccount *account)
 {
 	return left_of(&account->inodes_used, &account->inodes_limit);
 }
+
+bool tn_quota_is_over(const TnAccount *account)
+{
+	return atomic_load(&account->bytes_used) > atomic_load(&account->bytes_limit);
+}

@@ -50,6 +50,10 @@ void tn_quota_charge(TnAccount *account, uint64_t bytes, uint64_t inodes);
 /* Gives back what was charged. */
 void tn_quota_refund(TnAccount *account, uint64_t bytes, uint64_t inodes);
 
+/* More is in use than the limit: it was lowered, or something had grown before it could be refused.
+ */
+bool tn_quota_is_over(const TnAccount *account);
+
 /* What is left; 0 when the limit lies below the use, UINT64_MAX when there is none. */
 uint64_t tn_quota_bytes_free(const TnAccount *account);
 uint64_t tn_quota_inodes_free(const TnAccount *account);

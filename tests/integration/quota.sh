@@ -109,7 +109,8 @@ case_limits_change_while_programs_run() {
 	equal 'limit' "$(nest live bytes_limit)" $((4 << 20))
 	# below the present use: nothing grows, nothing is lost
 	tmpnest limits live --quota 1M
-	runs 1 tmpnest run --nest live -- sh -c 'echo x >/tmp/new'
+	runs 2 tmpnest run --nest live -- sh -c 'echo x >/tmp/new'
+	contains 'why' "$err" 'No space left'
 	equal 'free blocks' "$(tmpnest run --nest live -- df -B1 --output=avail /tmp | tail -1 | xargs)" 0
 	equal 'data' "$(tmpnest run --nest live -- sh -c 'cat /tmp/f /tmp/g | wc -c')" $((2 << 20))
 	tmpnest limits live --inodes 2
