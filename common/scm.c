@@ -44,8 +44,10 @@ ssize_t tn_scm_send(int sock, const void *data, size_t size, const int *fds, siz
 	return sent < 0 ? -errno : sent;
 }
 
-/* Moves the descriptors of message into fds; closes those beyond TN_SCM_MAX_FDS. How many came. */
-static size_t take_fds(struct msghdr *message, int fds[TN_SCM_MAX_FDS])
+/* Moves the descriptors of message into fds; discards those beyond TN_SCM_MAX_FDS. How many came.
+ */
+static size_t take_fds(struct msghdr *message, int fds[TN_SCM_MAX_FDS], TnScmDiscard discard,
+		       void *data)
 {
 	size_t n_fds = 0;
 
@@ -63,13 +65,25 @@ static size_t take_fds(struct msghdr *message, int fds[TN_SCM_MAX_FDS])
 			if (n_fds < TN_SCM_MAX_FDS)
 				fds[n_fds] = fd;
 			else
-				tn_close(&fd);
+				discard(&fd, data);
 		}
 	}
 	return n_fds;
 }
 
+static void discard_now(int *fd, void *data)
+{
+	(void)data;
+	tn_close(fd);
+}
+
 ssize_t tn_scm_recv(int sock, void *data, size_t size, int fds[TN_SCM_MAX_FDS], size_t *ret_n_fds)
+{
+	return tn_scm_recv_with(sock, data, size, fds, ret_n_fds, discard_now, NULL);
+}
+
+ssize_t tn_scm_recv_with(int sock, void *data, size_t size, int fds[TN_SCM_MAX_FDS],
+			 size_t *ret_n_fds, TnScmDiscard discard, void *discard_data)
 {
 	struct iovec part = {.iov_base = data, .iov_len = size};
 	TnControl control;
@@ -91,10 +105,10 @@ ssize_t tn_scm_recv(int sock, void *data, size_t size, int fds[TN_SCM_MAX_FDS], 
 	if (received < 0)
 		return -errno;
 
-	n_fds = take_fds(&message, fds);
+	n_fds = take_fds(&message, fds, discard, discard_data);
 	if (n_fds > TN_SCM_MAX_FDS || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
 		for (size_t i = 0; i < TN_SCM_MAX_FDS; i++)
-			tn_close(&fds[i]);
+			discard(&fds[i], discard_data);
 		return -EMSGSIZE;
 	}
 	*ret_n_fds = n_fds;

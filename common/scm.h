@@ -20,3 +20,8 @@ ssize_t tn_scm_send(int sock, const void *data, size_t size, const int *fds, siz
  * closed then.
  */
 ssize_t tn_scm_recv(int sock, void *data, size_t size, int fds[TN_SCM_MAX_FDS], size_t *ret_n_fds);
+
+/* The same; what is not handed on goes to discard(), which takes it (-1: nothing). */
+typedef void (*TnScmDiscard)(int *fd, void *data);
+ssize_t tn_scm_recv_with(int sock, void *data, size_t size, int fds[TN_SCM_MAX_FDS],
+			 size_t *ret_n_fds, TnScmDiscard discard, void *discard_data);

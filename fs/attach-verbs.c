@@ -452,7 +452,7 @@ static int check_lease(int lease, char *why, size_t why_size)
 	struct stat st;
 	char byte;
 
-	if (flags < 0 || fstat(lease, &st) < 0 || !S_ISFIFO(st.st_mode) ||
+	if (flags < 0 || tn_stranger_stat(lease, &st) < 0 || !S_ISFIFO(st.st_mode) ||
 	    (flags & (O_ACCMODE | O_PATH)) != O_RDONLY)
 		return tn_why(why, why_size, -EPROTO, "lease: not the read end of a fifo");
 	if (fcntl(lease, F_SETFL, flags | O_NONBLOCK) < 0)
@@ -498,8 +498,8 @@ static int check_from(TnAttachCall *call)
 		if (record.type == TN_RECORD_FROM)
 			tn_attach_from(&record, &from);
 	}
-	if (fstat(call->from, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_dev != from.dev ||
-	    st.st_ino != from.ino)
+	if (tn_stranger_stat(call->from, &st) < 0 || !S_ISDIR(st.st_mode) ||
+	    st.st_dev != from.dev || st.st_ino != from.ino)
 		return tn_why(call->text, sizeof(call->text), -EPROTO,
 			      "request: the descriptor is not the directory it names");
 	return 0;
@@ -572,10 +572,10 @@ void tn_attach_undo(TnAttachVerbs *verbs, TnAttachCall *call)
 void tn_attach_call_clear(TnAttachCall *call)
 {
 	tn_close(&call->mount);
-	tn_close(&call->lease);
-	tn_close(&call->from);
+	tn_stranger_close(call->strangers, call->peer.uid, &call->lease);
+	tn_stranger_close(call->strangers, call->peer.uid, &call->from);
 	for (size_t i = 0; i < TN_SCM_MAX_FDS; i++)
-		tn_close(&call->fds[i]);
+		tn_stranger_close(call->strangers, call->peer.uid, &call->fds[i]);
 	tn_nest_unref(call->nest);
 	call->nest = NULL;
 }

@@ -9,6 +9,7 @@
 #include "peer.h"
 #include "registry.h"
 #include "scm.h"
+#include "stranger.h"
 #include "worker.h"
 
 typedef struct TnAttachVerbs TnAttachVerbs;
@@ -17,6 +18,7 @@ typedef struct TnAttachVerbs TnAttachVerbs;
 typedef struct TnAttachCall {
 	int sock; /* for the peer check */
 	TnPeer peer;
+	TnStrangers *strangers; /* borrowed */
 	const void *message;
 	size_t size;
 	int fds[TN_SCM_MAX_FDS]; /* the caller closes those that are left */

@@ -58,6 +58,7 @@ typedef struct TnLease {
 struct TnAttachServer {
 	const TnWorkerEnv *env;
 	TnAttachVerbs *verbs;
+	TnStrangers *strangers;
 	pthread_t thread;
 	bool has_thread;
 
@@ -229,20 +230,28 @@ static bool is_over_limit(const TnAttachServer *server, const TnAttachCall *call
 	       leases_of(server, call->peer.uid) >= LEASES_PER_UID;
 }
 
+static void discard(int *fd, void *data)
+{
+	TnAttachCall *call = data;
+
+	tn_stranger_close(call->strangers, call->peer.uid, fd);
+}
+
 /* Receives and answers what waits on sock. False: nothing is there yet. */
 static bool serve_socket(TnAttachServer *server, int sock, const TnPeer *peer)
 {
 	TnAttachCall call = {
 		.sock = sock,
 		.peer = *peer,
+		.strangers = server->strangers,
 		.message = server->message,
 		.reply = server->reply,
 		.mount = -1,
 		.lease = -1,
 		.from = -1,
 	};
-	ssize_t n =
-		tn_scm_recv(sock, server->message, sizeof(server->message), call.fds, &call.n_fds);
+	ssize_t n = tn_scm_recv_with(sock, server->message, sizeof(server->message), call.fds,
+				     &call.n_fds, discard, &call);
 
 	if (n == -EAGAIN)
 		return false;
@@ -341,7 +350,13 @@ static bool accept_one(TnAttachServer *server)
 		tn_log(TN_LOG_DEBUG, "attach: accept: %s", strerror(errno));
 		return false;
 	}
-	if (tn_peer_get(sock, &peer) < 0 || serve_socket(server, sock, &peer))
+	if (tn_peer_get(sock, &peer) < 0)
+		return true;
+	if (!tn_stranger_may_send(server->strangers, peer.uid)) {
+		turn_away(server, sock, &peer);
+		return true;
+	}
+	if (serve_socket(server, sock, &peer))
 		return true;
 	if (keep_connection(server, &sock, &peer) < 0)
 		turn_away(server, sock, &peer);
@@ -488,7 +503,8 @@ int tn_attach_server_new(TnAttachServer **ret, const TnWorkerEnv *env, TnRegistr
 		server->connections[i].source = (TnSource){.kind = SOURCE_CONNECTION, .fd = -1};
 	prune_leases(server);
 	server->verbs = tn_attach_verbs_new(env, registry);
-	r = server->verbs ? open_set(server) : -ENOMEM;
+	server->strangers = tn_strangers_new();
+	r = server->verbs && server->strangers ? open_set(server) : -ENOMEM;
 	if (r == 0) {
 		keep_known_leases(server, registry);
 		r = start(server);
@@ -515,6 +531,7 @@ void tn_attach_server_free(TnAttachServer *server)
 	while (server->leases)
 		end_lease(server, server->leases);
 	tn_attach_verbs_free(server->verbs);
+	tn_strangers_free(server->strangers);
 	tn_close(&server->stop.fd);
 	tn_close(&server->epoll);
 	free(server);

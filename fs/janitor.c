@@ -7,6 +7,7 @@
 
 #include "log.h"
 #include "macros.h"
+#include "stranger.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -20,18 +21,20 @@
 #define STAMP_NS INT64_C(60000000000) /* how often a use that goes on is written down */
 
 /* The directory is gone: by its own link count, or after a restart by its path. */
-static bool has_lost_its_origin(const TnFrom *from)
+static bool has_lost_its_origin(const TnFrom *from, bool may_wait)
 {
 	struct stat st;
+	int r;
 
 	if (!from->path)
 		return false;
 	if (from->fd >= 0)
-		return fstat(from->fd, &st) == 0 && st.st_nlink == 0;
+		return tn_stranger_stat(from->fd, &st) == 0 && st.st_nlink == 0;
 	if (!from->visible)
 		return false;
-	if (lstat(from->path, &st) < 0)
-		return errno == ENOENT;
+	r = tn_stranger_look(from->path, may_wait, &st);
+	if (r < 0)
+		return r == -ENOENT;
 	return st.st_dev != from->dev || st.st_ino != from->ino;
 }
 
@@ -58,7 +61,7 @@ bool tn_janitor_has_expired(TnNest *nest, int64_t now, const char **ret_why)
 	/* Who freezes a nest wants to look at it. */
 	if (atomic_load(&nest->frozen) || tn_nest_users(nest) > 0)
 		return false;
-	if (has_lost_its_origin(&nest->from)) {
+	if (has_lost_its_origin(&nest->from, !nest->many_owners)) {
 		*ret_why = "what it was named after has gone";
 		return true;
 	}
@@ -107,7 +110,8 @@ static void patrol_nest(TnRegistry *registry, TnNest *nest, int64_t now)
 		tn_nest_end_superblock(nest, generation);
 	if (has_served(nest)) {
 		tn_registry_evict(registry, nest, true, NULL);
-	} else if (!atomic_load(&nest->frozen) && has_lost_its_origin(&nest->from)) {
+	} else if (!atomic_load(&nest->frozen) &&
+		   has_lost_its_origin(&nest->from, !nest->many_owners)) {
 		tn_registry_evict(registry, nest, true, NULL);
 	} else if (tn_janitor_has_expired(nest, now, &why)) {
 		if (tn_registry_evict(registry, nest, false, NULL) == 0)

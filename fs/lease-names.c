@@ -2,6 +2,7 @@
 #include "lease-names.h"
 
 #include "macros.h"
+#include "stranger.h"
 #include "sys.h"
 
 #include <dirent.h>
@@ -35,7 +36,7 @@ void tn_lease_name_remove(int runtime, int lease)
 	path[n] = '\0';
 	name = strrchr(path, '/');
 	/* The path only proposes a name; that it is the very same FIFO decides. */
-	if (name && fstat(lease, &held) == 0 &&
+	if (name && tn_stranger_stat(lease, &held) == 0 &&
 	    fstatat(leases, name + 1, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    named.st_dev == held.st_dev && named.st_ino == held.st_ino)
 		unlinkat(leases, name + 1, 0);

@@ -3,17 +3,15 @@
 
 #include "log.h"
 #include "macros.h"
+#include "stranger.h"
 #include "why.h"
 
 #include <errno.h>
-#include <linux/magic.h>
 #include <linux/nsfs.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -30,13 +28,13 @@ int tn_peer_get(int sock, TnPeer *ret)
 	return 0;
 }
 
-static bool is_user_namespace(int fd)
+/*
+ * On the device of namespaces: so it is none that the peer serves itself, whose answer one would
+ * wait for, and the ioctl's number means what it says.
+ */
+static bool is_user_namespace(const TnWorkerEnv *env, int fd, const struct stat *st)
 {
-	struct statfs fs;
-
-	/* The file system first: on some device the ioctl's number could mean anything. */
-	return fstatfs(fd, &fs) == 0 && fs.f_type == NSFS_MAGIC &&
-	       ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWUSER;
+	return st->st_dev == env->userns_dev && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWUSER;
 }
 
 /* What the peer showed. */
@@ -47,10 +45,10 @@ static int check_shown(const TnWorkerEnv *env, int userns, char *why, size_t why
 	if (userns < 0)
 		return tn_why(why, why_size, -EPERM,
 			      "refused: no descriptor of the caller's user namespace came along");
-	if (!is_user_namespace(userns) || fstat(userns, &st) < 0)
+	if (tn_stranger_stat(userns, &st) < 0 || !is_user_namespace(env, userns, &st))
 		return tn_why(why, why_size, -EPERM,
 			      "refused: the first descriptor is no user namespace");
-	if (st.st_dev != env->userns_dev || st.st_ino != env->userns_ino)
+	if (st.st_ino != env->userns_ino)
 		return tn_why(why, why_size, -EPERM,
 			      "refused: called from another user namespace, as from inside a "
 			      "sandbox (call from outside)");

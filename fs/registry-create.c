@@ -4,6 +4,7 @@
 #include "journal.h"
 #include "log.h"
 #include "macros.h"
+#include "stranger.h"
 #include "sys.h"
 
 #include <ctype.h>
@@ -138,8 +139,9 @@ void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const 
 }
 
 /* Keeps what the nest is named after. 0 or -errno, nothing to clear then. */
-static int keep_from(const TnNestSpec *spec, TnFrom *ret)
+static int keep_from(TnRegistry *registry, const TnNestSpec *spec, TnFrom *ret)
 {
+	bool may_wait = !registry->config.many_owners;
 	struct stat st;
 
 	if (spec->from_fd < 0 || !spec->from_path)
@@ -149,8 +151,8 @@ static int keep_from(const TnNestSpec *spec, TnFrom *ret)
 		.path = strdup(spec->from_path),
 		.dev = spec->from_dev,
 		.ino = spec->from_ino,
-		.visible = stat(spec->from_path, &st) == 0 && st.st_dev == spec->from_dev &&
-			   st.st_ino == spec->from_ino,
+		.visible = tn_stranger_look(spec->from_path, may_wait, &st) == 0 &&
+			   st.st_dev == spec->from_dev && st.st_ino == spec->from_ino,
 	};
 	if (ret->fd >= 0 && ret->path)
 		return 0;
@@ -209,7 +211,7 @@ static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts 
 {
 	int r;
 
-	r = keep_from(spec, &parts->from);
+	r = keep_from(registry, spec, &parts->from);
 	if (r < 0)
 		return r;
 	parts->home = make_home(registry, parts->id);

@@ -87,13 +87,20 @@ static void find_message(TnVarlinkConn *conn)
 		conn->message = nul - conn->input->data;
 }
 
+static void discard(int *fd, void *data)
+{
+	TnVarlinkConn *conn = data;
+
+	tn_stranger_close(conn->server->strangers, conn->peer.uid, fd);
+}
+
 /* The first descriptor before admission is the peer's proof; all others are closed. */
 static void keep_proof(TnVarlinkConn *conn, int *fds, size_t n_fds)
 {
 	for (size_t i = 0; i < n_fds; i++) {
 		if (!conn->admitted && conn->ns_fd < 0)
 			conn->ns_fd = tn_steal_fd(&fds[i]);
-		tn_close(&fds[i]);
+		discard(&fds[i], conn);
 	}
 }
 
@@ -105,7 +112,8 @@ static void read_input(TnVarlinkConn *conn)
 	ssize_t n;
 
 	g_byte_array_set_size(conn->input, old + READ_CHUNK);
-	n = tn_scm_recv(conn->fd, conn->input->data + old, READ_CHUNK, fds, &n_fds);
+	n = tn_scm_recv_with(conn->fd, conn->input->data + old, READ_CHUNK, fds, &n_fds, discard,
+			     conn);
 	g_byte_array_set_size(conn->input, old + (n > 0 ? (guint)n : 0));
 	if (n == 0)
 		conn->eof = TRUE;
@@ -268,7 +276,7 @@ void tn_varlink_conn_drop(TnVarlinkConn *conn)
 	g_clear_pointer(&conn->call, tn_varlink_call_unref);
 	g_source_remove_unix_fd(&conn->source, conn->tag);
 	tn_close(&conn->fd);
-	tn_close(&conn->ns_fd);
+	discard(&conn->ns_fd, conn);
 	conn->output_bytes = 0;
 	g_source_destroy(&conn->source);
 	notify_sent(conn);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "stranger.h"
 #include "varlink.h"
 
 typedef struct TnVarlinkConn TnVarlinkConn;
@@ -15,6 +16,7 @@ struct TnVarlinkServer {
 	GSource *listen; /* NULL while accepting is paused for want of descriptors */
 	int listen_fd;
 	GSource *pause;
+	TnStrangers *strangers;
 	GQueue conns; /* of TnVarlinkConn; owned */
 };
 

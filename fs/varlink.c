@@ -133,7 +133,7 @@ static gboolean admit(TnVarlinkConn *conn)
 		return FALSE;
 	}
 	conn->admitted = TRUE;
-	tn_close(&conn->ns_fd);
+	tn_stranger_close(conn->server->strangers, conn->peer.uid, &conn->ns_fd);
 	return TRUE;
 }
 
@@ -263,7 +263,7 @@ int tn_varlink_server_add(TnVarlinkServer *server, int fd_taken)
 	r = tn_peer_get(fd, &peer);
 	if (r < 0)
 		return r;
-	if (is_full(server, peer.uid)) {
+	if (is_full(server, peer.uid) || !tn_stranger_may_send(server->strangers, peer.uid)) {
 		turn_away(server, fd);
 		return -EUSERS;
 	}
@@ -344,6 +344,9 @@ TnVarlinkServer *tn_varlink_server_new(const TnVarlinkConfig *config, GMainConte
 	if (server->config.hello_seconds == 0)
 		server->config.hello_seconds = DEFAULT_HELLO_SECONDS;
 	server->context = g_main_context_ref(context);
+	server->strangers = tn_strangers_new();
+	if (server->strangers == NULL)
+		g_error("out of memory");
 	server->listen_fd = -1;
 	g_queue_init(&server->conns);
 	return server;
@@ -357,6 +360,7 @@ void tn_varlink_server_free(TnVarlinkServer *server)
 	clear_source(&server->pause);
 	while (server->conns.head != NULL)
 		tn_varlink_conn_drop(server->conns.head->data);
+	tn_strangers_free(server->strangers);
 	g_main_context_unref(server->context);
 	g_free(server);
 }

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What clients of the system's daemon send must not hold it up for others: descriptors on a file
+# system that a user serves himself, and that never answers.
+. "$(dirname "$0")/../lib.sh"
+roles root
+TT_SHARED_DAEMON=no
+
+# A file system with one file; it says nothing to whoever closes it, or asks about it.
+write_server() {
+	cat >"$TT_WORK/server.py" <<'END'
+import ctypes, os, struct, sys
+where = sys.argv[1]
+fuse = os.open("/dev/fuse", os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+options = "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % fuse
+if libc.mount(b"deaf", where.encode(), b"fuse.deaf", 0, options.encode()) < 0:
+    sys.exit("mount: " + os.strerror(ctypes.get_errno()))
+print("mounted", flush=True)
+def attr(ino, mode): return struct.pack("<QQQQQQIIIIIIIIII", ino, 0, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+def reply(unique, error, data=b""): os.write(fuse, struct.pack("<IiQ", 16 + len(data), -error, unique) + data)
+while True:
+    try: request = os.read(fuse, 1 << 20)
+    except OSError: break
+    _, op, unique, node = struct.unpack_from("<IIQQ", request)
+    if op == 26: reply(unique, 0, struct.pack("<IIIIHHIIHHI", 7, 31, 65536, 0, 8, 8, 65536, 1, 0, 0, 0) + bytes(28))
+    elif op == 1: reply(unique, 0, struct.pack("<QQQQII", 2, 0, 10**6, 10**6, 0, 0) + attr(2, 0o100666))
+    elif op == 3 and node == 1: reply(unique, 0, struct.pack("<QII", 10**6, 0, 0) + attr(1, 0o40777))
+    elif op == 14: reply(unique, 0, struct.pack("<QII", 0, 0, 0))
+    elif op in (25, 17, 3, 39, 40):
+        print("asked: %d" % op, flush=True)  # and gets no answer
+    elif op in (2, 36, 42): pass
+    else: reply(unique, 38)
+END
+	cat >"$TT_WORK/send.py" <<'END'
+import array, os, socket, struct, sys
+place, attach, control, times = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+fds = array.array("i", [os.open(place, os.O_RDWR)] * 3)
+rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
+for i in range(times):
+    for path, kind, text in ((attach, socket.SOCK_SEQPACKET, bytes(120)), (control, socket.SOCK_STREAM, b'{"method":"org.tmpnest.Control.ListNests"}\0')):
+        s = socket.socket(socket.AF_UNIX, kind)
+        s.connect(path)
+        try:
+            s.sendmsg([text], rights)
+            s.settimeout(5)
+            s.recv(65536)
+        except OSError as e: print("send: %s" % e)
+        s.close()
+print("sent", flush=True)
+os.kill(os.getpid(), 9)  # it does not close them itself
+END
+	chmod 644 "$TT_WORK"/*.py
+}
+
+case_a_descriptor_that_cannot_be_closed_holds_nobody_up() {
+	own_daemon
+	write_server
+	mkdir "$TT_WORK/deaf"
+	tmpnest run --nest before -- true
+	background server "$TT_PYTHON" "$TT_WORK/server.py" "$TT_WORK/deaf"
+	trap 'status=$?; end_background; umount -l "$TT_WORK/deaf" 2>/dev/null || true; set +e; (exit $status); end_case' EXIT
+	wait_for_line server mounted
+	as_user_words
+	background sender "${AS_USER[@]}" "$TT_PYTHON" "$TT_WORK/send.py" "$TT_WORK/deaf/file" \
+		"$TMPNEST_RUNTIME_DIR/attach.sock" "$TMPNEST_RUNTIME_DIR/control.sock" 8
+	wait_for_line sender sent
+	wait_for_line server 'asked: 25'
+	# others are served: a start, a look, and the one that was there
+	runs 0 timeout 30 tmpnest run -- true
+	runs 0 timeout 30 tmpnest ls
+	runs 0 timeout 30 tmpnest run --nest before -- true
+	# when it goes, all is closed, and its user is welcome again
+	end_background
+	umount -l "$TT_WORK/deaf" || true
+	eventually 20 as_user timeout 10 tmpnest ls --system
+	tmpnest evict --force before
+}
+
+main "$@"
