@@ -175,7 +175,8 @@ static void settle_state(TnRegistry *registry, TnSlot *slot)
 	if (state == TN_SLOT_READING && in->len >= sizeof(*in) && in->len <= TN_REQUEST_SIZE) {
 		slot->request_size = in->len;
 		atomic_store(&slot->state, TN_SLOT_READ);
-	} else if (state == TN_SLOT_READING || state > TN_SLOT_WORK) {
+	} else if (state == TN_SLOT_READING || state > TN_SLOT_WORK ||
+		   slot->request_size > TN_REQUEST_SIZE || slot->reply_size > TN_REPLY_SIZE) {
 		atomic_store(&slot->state, TN_SLOT_IDLE);
 	}
 	if (!tn_registry_list_find_id(registry, slot->nest_id))
@@ -204,6 +205,11 @@ static void each_slot(TnRegistry *registry, void (*call)(TnNest *nest, TnSlot *s
 		call(tn_registry_list_find_id(registry, slot->nest_id), slot);
 		tn_journal_enter(NULL);
 	}
+}
+
+static void mend_journal(TnNest *nest, TnSlot *slot)
+{
+	tn_journal_mend(nest, &slot->journal);
 }
 
 static void redo(TnNest *nest, TnSlot *slot)
@@ -380,9 +386,11 @@ void tn_registry_adopt(TnRegistry *registry)
 {
 	if (!registry->state)
 		return;
+	tn_state_bound(registry->state);
 	forgive(registry->state);
 	open_nests(registry);
 	settle_states(registry);
+	each_slot(registry, mend_journal);
 	each_slot(registry, redo);
 	each_slot(registry, mend_references);
 	each_slot(registry, take_references_back);

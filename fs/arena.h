@@ -126,5 +126,12 @@ int tn_arena_init(TnArena *ret, uint64_t nest_id);
 int tn_arena_open(TnArena *ret, int fd, uint64_t nest_id);
 void tn_arena_clear(TnArena *arena);
 
+/*
+ * Before the records of one that was opened are followed: those that cannot be are made free,
+ * names that lead in a circle are cut, descriptors that are something else are let go. Whole and
+ * half-made ones stay. 0, -ENOMEM, or -EBADMSG (no root).
+ */
+int tn_arena_mend(TnArena *arena);
+
 /* Gives the memory of all records back to the system; the header and account stay. */
 void tn_arena_trim(TnArena *arena);

@@ -103,6 +103,7 @@ int tn_descriptors_tidy(const TnWorkerEnv *env)
 	const TnState *state = env->state;
 	Keep all = {0};
 
+	tn_state_bound(env->state);
 	keep_own(env, &all);
 	for (uint32_t i = 0; i < atomic_load(&state->nests_end); i++) {
 		if (atomic_load(&state->nests[i].id))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "journal.h"
 
+#include "log.h"
 #include "nest-private.h"
 
 #include <string.h>
@@ -116,6 +117,44 @@ void tn_journal_take_none(void)
 uint32_t tn_journal_taken(void)
 {
 	return current ? atomic_load(&current->taken) : 0;
+}
+
+#define CHARGE_MOST (UINT64_C(1) << 60)
+
+static bool is_in_table(const TnNest *nest, uint32_t index)
+{
+	return index < nest->arena.header->nodes_end;
+}
+
+static bool is_journal(const TnNest *nest, const TnJournal *journal)
+{
+	uint32_t given = atomic_load(&journal->given), begun = atomic_load(&journal->given_begun);
+
+	if (begun > TN_GIVEN_MOST || given > begun || begun - given > 1 ||
+	    !is_in_table(nest, journal->taken_node))
+		return false;
+	for (uint32_t i = 0; i < begun; i++) {
+		if (!is_in_table(nest, journal->given_nodes[i]))
+			return false;
+	}
+	return !atomic_load(&journal->redo.valid) || is_in_table(nest, journal->redo.node);
+}
+
+void tn_journal_mend(TnNest *nest, TnJournal *journal)
+{
+	TnGone *gone = &journal->notes.removed.gone; /* where a renamed one's notes are as well */
+
+	if (!is_journal(nest, journal)) {
+		tn_log(TN_LOG_WARNING, "nest %s: the notes on a request are none", nest->name);
+		journal->taken_node = 0;
+		tn_journal_start(journal);
+	}
+	/* Behind what the other kinds of notes use. */
+	journal->notes.removed.name[NAME_MAX] = '\0';
+	if (!is_in_table(nest, gone->parent) || !nest->arena.nodes[gone->parent].id)
+		gone->parent = 0;
+	if (gone->bytes > CHARGE_MOST || gone->xattrs > CHARGE_MOST)
+		gone->bytes = gone->xattrs = 0;
 }
 
 void tn_journal_mend_references(TnNest *nest, TnJournal *journal)

@@ -37,10 +37,10 @@ enum { /* TnJournal.step */
 /* An entry that loses its name, as it was before. */
 typedef struct TnGone {
 	uint64_t ino;
-	uint64_t node_id;       /* 0: the kernel does not know it */
-	uint64_t bytes, xattrs; /* to refund when the inode goes at once */
-	uint32_t parent;        /* node index, or 0 */
-	bool exists, directory, last, in_use;
+	uint64_t node_id;                        /* 0: the kernel does not know it */
+	uint64_t bytes, xattrs;                  /* to refund when the inode goes at once */
+	uint32_t parent;                         /* node index, or 0 */
+	uint8_t exists, directory, last, in_use; /* bool, whatever a successor finds there */
 } TnGone;
 
 typedef union TnNotes {
@@ -131,6 +131,12 @@ typedef struct TnChange {
 void tn_journal_settle(TnNest *nest, TnReservation *reservation, const TnChange *change);
 
 /* --- for a successor --- */
+
+/*
+ * First of all, whatever bytes it holds: what is no journal becomes an empty one, and what it
+ * notes lies within its bounds. (Its share is the state's to say: tn_state_bound().)
+ */
+void tn_journal_mend(TnNest *nest, TnJournal *journal);
 
 /* Repeats the account change that was under way. */
 void tn_journal_redo(TnNest *nest, TnJournal *journal);

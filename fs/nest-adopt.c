@@ -10,6 +10,26 @@
 #include "registry-private.h"
 #include "serve.h"
 
+#include <string.h>
+
+#define SHARE_MOST (INT64_C(1) << 56) /* beyond that is no share of anything */
+
+static bool is_share(int64_t part)
+{
+	return part > -SHARE_MOST && part < SHARE_MOST;
+}
+
+static bool are_shares(const TnArenaHeader *header)
+{
+	for (size_t i = 0; i < TN_SHARES; i++) {
+		const TnShare *share = &header->shares[i];
+
+		if (!is_share(share->bytes) || !is_share(share->inodes) || !is_share(share->xattrs))
+			return false;
+	}
+	return true;
+}
+
 static uint64_t positive(int64_t sum)
 {
 	return sum > 0 ? (uint64_t)sum : 0;
@@ -48,11 +68,17 @@ int tn_nest_adopt(TnNest *nest)
 {
 	TnArenaHeader *header = nest->arena.header;
 	int r = tn_node_table_adopt(&nest->table, &nest->arena);
+	bool known;
 
 	if (r < 0)
 		return r;
+	known = are_shares(header);
+	if (!known)
+		memset(header->shares, 0, sizeof(header->shares));
 	add_up_shares(header);
 	count_orphans(nest);
+	if (!known)
+		tn_nest_recharge(nest);
 	nest->device = atomic_load(&header->descriptors.device);
 	/* Who made an ephemeral nest makes another one when the reply was lost: it ends now unless
 	 * its superblock lives. */

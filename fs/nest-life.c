@@ -9,6 +9,7 @@
 
 #include "log.h"
 #include "macros.h"
+#include "stranger.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,7 +155,7 @@ static bool is_lease(int fd)
 {
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+	return fd >= 0 && tn_stranger_stat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
 static int load_attachment(TnNest *nest, Copy *copy)
@@ -176,6 +177,8 @@ static int load_attachment(TnNest *nest, Copy *copy)
 	attachment->next = nest->attachments;
 	nest->attachments = attachment;
 	nest->n_attachments++;
+	if (saved.n_pins > copy->left / sizeof(SavedPin))
+		return -EBADMSG;
 	attachment->pins = calloc(saved.n_pins ? saved.n_pins : 1, sizeof(TnPin *));
 	if (!attachment->pins)
 		return -ENOMEM;

@@ -299,7 +299,9 @@ int tn_node_table_adopt(TnNodeTable **ret, TnArena *arena)
 
 	while (buckets < arena->header->nodes_end)
 		buckets *= 2;
-	r = table_alloc(&table, arena, buckets);
+	r = tn_arena_mend(arena);
+	if (r == 0)
+		r = table_alloc(&table, arena, buckets);
 	if (r < 0)
 		return r;
 	adopt_links(table);

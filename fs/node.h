@@ -32,8 +32,8 @@ void tn_node_table_free(TnNodeTable *table); /* takes NULL */
 
 /*
  * The table of an arena that a killed worker has left, at whatever point: hashes, chains and
- * free lists are made anew from the records that are whole. References must have been
- * mended (journal.h). 0 or -ENOMEM.
+ * free lists are made anew from the records that are whole (arena.h, tn_arena_mend()). References
+ * must have been mended (journal.h). 0, -ENOMEM or -EBADMSG.
  */
 int tn_node_table_adopt(TnNodeTable **ret, TnArena *arena);
 

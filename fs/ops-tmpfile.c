@@ -74,6 +74,8 @@ static int give_again(TnNest *nest, uint32_t index)
 {
 	bool given;
 
+	if (index >= nest->arena.header->nodes_end || !tn_node_at(nest->table, index)->id)
+		return -EIO;
 	pthread_mutex_lock(&nest->table_lock);
 	given = tn_journal_give(tn_node_at(nest->table, index), index);
 	pthread_mutex_unlock(&nest->table_lock);

@@ -81,8 +81,20 @@ void tn_state_free(TnState *state)
 	close(fd);
 }
 
+void tn_state_bound(TnState *state)
+{
+	if (atomic_load(&state->nests_end) > TN_STATE_NESTS)
+		atomic_store(&state->nests_end, TN_STATE_NESTS);
+	if (atomic_load(&state->slots_end) > TN_SERVING_MOST)
+		atomic_store(&state->slots_end, TN_SERVING_MOST);
+	for (uint32_t i = 0; i < atomic_load(&state->slots_end); i++)
+		state->slots[i].journal.share = i;
+	state->slots[TN_SHARE_WORK].journal.share = TN_SHARE_WORK;
+}
+
 void tn_state_forget(TnState *state)
 {
+	tn_state_bound(state);
 	for (uint32_t i = 0; i < atomic_load(&state->nests_end); i++)
 		atomic_store(&state->nests[i].id, 0);
 	for (uint32_t i = 0; i < atomic_load(&state->slots_end); i++)

@@ -77,6 +77,10 @@ int tn_state_check(int fd);
 int tn_state_open(TnState **ret, int fd);
 void tn_state_free(TnState *state); /* unmaps, closes; takes NULL */
 
+/* Whatever a worker has written there: no count is above its table's, and each slot has the share
+ * of accounts that is its. Keeper and worker, before they follow one that may have gone wrong. */
+void tn_state_bound(TnState *state);
+
 /* No nest, no request: what there was is lost. For the keeper, while no worker runs. */
 void tn_state_forget(TnState *state);
 
