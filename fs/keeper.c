@@ -64,6 +64,7 @@ typedef struct TnKeeper {
 	int64_t restart_at;     /* meaningful while no worker runs */
 	int64_t standby_at;     /* meaningful while no worker is in waiting */
 	unsigned delay_ms;
+	int state_fd;
 	char failure[256]; /* what the worker said about its own start */
 } TnKeeper;
 
@@ -184,6 +185,8 @@ static void begin_stop(TnKeeper *keeper)
 
 static int open_signals(void);
 
+static void note_for_successor(TnKeeper *keeper);
+
 /* Returns only when that failed: the daemon goes on as it is. */
 static void become_new(TnKeeper *keeper)
 {
@@ -193,6 +196,7 @@ static void become_new(TnKeeper *keeper)
 	tn_worker_process_end(&keeper->standby);
 	tn_log(TN_LOG_INFO, "upgrade: becoming %s", keeper->config->program);
 	tn_close(&keeper->signals);
+	note_for_successor(keeper);
 	r = tn_keeper_become(keeper->config->program, keeper->config->argv, keeper->env.state);
 	tn_log(TN_LOG_ERROR, "upgrade: %s: %s", keeper->config->program, strerror(-r));
 	keeper->signals = open_signals();
@@ -203,6 +207,7 @@ static void hand_over(TnKeeper *keeper)
 	int r;
 
 	tn_worker_process_end(&keeper->standby);
+	note_for_successor(keeper);
 	r = tn_keeper_store_descriptors(keeper->config->notify_socket, keeper->env.state,
 					&keeper->signals, 1);
 	keeper->stored = r == 0;
@@ -555,10 +560,12 @@ static int enter_namespaces(TnKeeper *keeper, char *why, size_t why_size)
 	return r < 0 ? r : check_device(why, why_size);
 }
 
+/* Once more before each end of this one: workers can write there. */
 static void note_for_successor(TnKeeper *keeper)
 {
 	const TnKeeperDirs *dirs = &keeper->dirs;
 
+	keeper->env.state->fd = keeper->state_fd;
 	keeper->env.state->resume = (TnResume){
 		.runtime = dirs->runtime,
 		.store = dirs->store,
@@ -613,6 +620,7 @@ static int set_up(TnKeeper *keeper, char *why, size_t why_size)
 		if (r < 0)
 			return tn_why(why, why_size, r, "state: %s", strerror(-r));
 	}
+	keeper->state_fd = keeper->env.state->fd;
 	note_for_successor(keeper);
 	r = start_worker(keeper);
 	if (r < 0)

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 /*
@@ -151,16 +153,40 @@ int tn_mount_memory_new(uint64_t bytes, uint64_t inodes)
 	return detached(context);
 }
 
+/* Is this file system mounted anywhere? Those of stores never are: only descriptors lead there. */
+static int is_attached(dev_t dev)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	unsigned major, minor;
+	char line[512];
+	bool start = true, found = false;
+
+	if (!mounts)
+		return -errno;
+	while (!found && fgets(line, sizeof(line), mounts)) {
+		found = start && sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 &&
+			makedev(major, minor) == dev;
+		start = strchr(line, '\n') != NULL;
+	}
+	fclose(mounts);
+	return found;
+}
+
 int tn_mount_memory_resize(int mount, uint64_t bytes, uint64_t inodes)
 {
 	TN_AUTOFD context = -1;
 	struct statfs fs;
+	struct stat st;
 	int r;
 
-	if (fstatfs(mount, &fs) < 0)
+	if (fstatfs(mount, &fs) < 0 || fstat(mount, &st) < 0)
 		return -errno;
 	if (fs.f_type != TMPFS_MAGIC)
 		return -EINVAL;
+	/* A worker gone wrong must not resize the host's. */
+	r = is_attached(st.st_dev);
+	if (r)
+		return r < 0 ? r : -EPERM;
 	context = fspick(mount, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
 	if (context < 0)
 		return -errno;

@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/magic.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 
 #include <cmocka.h>
 
@@ -115,6 +117,35 @@ static void test_resize_of_something_else(void **state)
 	assert_int_equal(tn_mount_memory_resize(-1, PAGE, 10), -EBADF);
 }
 
+/* The worker chooses the descriptor: it must not lead to a tmpfs of the host. */
+static void test_resize_of_the_hosts(void **state)
+{
+	static const char *const places[] = {"/dev/shm", "/run", "/dev"};
+	struct statvfs before, after;
+	struct statfs fs;
+	bool tried = false;
+
+	need_namespaces();
+	for (size_t i = 0; i < TN_ARRAY_LEN(places); i++) {
+		TN_AUTOFD dir = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (dir < 0 || fstatfs(dir, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+			continue;
+		tried = true;
+		assert_int_equal(fstatvfs(dir, &before), 0);
+		/* As it is: should it get through, no harm is done. */
+		assert_int_equal(tn_mount_memory_resize(dir, before.f_blocks * before.f_frsize,
+							before.f_files),
+				 -EPERM);
+		assert_int_equal(fstatvfs(dir, &after), 0);
+		assert_int_equal(after.f_blocks, before.f_blocks);
+	}
+	if (!tried) {
+		print_message("no tmpfs is mounted here\n");
+		skip();
+	}
+}
+
 static void test_mounts_are_attached_nowhere(void **state)
 {
 	TN_AUTOFREE char *before = NULL;
@@ -187,6 +218,7 @@ int main(void)
 		cmocka_unit_test(test_memory_limits),
 		cmocka_unit_test(test_memory_is_full_at_its_limit),
 		cmocka_unit_test(test_resize_of_something_else),
+		cmocka_unit_test(test_resize_of_the_hosts),
 		cmocka_unit_test(test_mounts_are_attached_nowhere),
 		cmocka_unit_test(test_view_and_a_second_mount),
 		cmocka_unit_test(test_no_device),
