@@ -4,12 +4,12 @@
  *
  * Input: the words of the command line with a NUL after each; a word "\1" ends them, and
  * what follows is what every `--args` descriptor holds. The host's files are made up from
- * a hash of their path, so a line meets all kinds of them. Built as a plain program
- * (TN_FUZZ_REPLAY) it runs the files named on its command line: the corpus as a test.
+ * a hash of their path, so a line meets all kinds of them.
  */
 #include "bwrap-args.h"
 #include "macros.h"
 #include "paths.h"
+#include "promise.h"
 #include "splice.h"
 
 #include <errno.h>
@@ -21,15 +21,6 @@
 #define PLACE RUNTIME "/view"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A broken promise ends the program in every build. */
-#define PROMISE(holds) \
-	do { \
-		if (!(holds)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #holds); \
-			abort(); \
-		} \
-	} while (0)
 
 typedef struct Input {
 	char *bytes; /* a copy with a NUL at the end */
@@ -287,48 +278,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(input.bytes);
 	return 0;
 }
-
-#ifdef TN_FUZZ_REPLAY
-#include <dirent.h>
-
-static int replay(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	static uint8_t bytes[1 << 20];
-	size_t size;
-
-	if (!file) {
-		perror(path);
-		return 1;
-	}
-	size = fread(bytes, 1, sizeof(bytes), file);
-	fclose(file);
-	LLVMFuzzerTestOneInput(bytes, size);
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	DIR *dir = argc == 2 ? opendir(argv[1]) : NULL;
-	struct dirent *entry;
-	unsigned n = 0;
-
-	if (!dir) {
-		fprintf(stderr, "usage: %s CORPUS\n", argv[0]);
-		return 2;
-	}
-	while ((entry = readdir(dir))) {
-		char path[PATH_MAX];
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", argv[1], entry->d_name);
-		if (replay(path) != 0)
-			return 1;
-		n++;
-	}
-	closedir(dir);
-	printf("%u lines\n", n);
-	return n > 0 ? 0 : 1;
-}
-#endif

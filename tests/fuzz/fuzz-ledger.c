@@ -5,21 +5,13 @@
  */
 #include "ledger-entry.h"
 #include "ledger.h"
+#include "promise.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A broken promise ends the program in every build. */
-#define PROMISE(holds) \
-	do { \
-		if (!(holds)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #holds); \
-			abort(); \
-		} \
-	} while (0)
 
 static void check_readers(const char *text, size_t size)
 {
