@@ -7,8 +7,9 @@
 #   tests/run.sh --list                 the groups
 #
 # Every group prints TAP, which is counted here in one place: cmocka programs, scripts of
-# tests/integration, tests/programs and tests/stubs (once as root and once as a plain user, where we
-# are root), checks of the sources, and at the end that nothing was left on the machine.
+# tests/integration, tests/security, tests/programs and tests/stubs (once as root and once as a plain
+# user, where we are root), checks of the sources, builds with sanitizers (tests/sanitize.sh), and
+# at the end that nothing was left on the machine.
 #
 # TMPNEST_BUILD names another build folder. TT_STRICT=1 makes a failure of each skip that
 # installing something would cure. TT_KEEP=1 keeps the directories of the tests. TT_JOBS
@@ -19,6 +20,7 @@ ROOT=$(cd "$(dirname "$0")/.." && pwd -P)
 BUILD=${TMPNEST_BUILD:-$ROOT/build}
 CACHE=${TMPNEST_TEST_CACHE:-$ROOT/.cache/tests}
 . "$ROOT/launcher/packages.sh"
+. "$ROOT/tests/sanitize.sh"
 
 TEST_NEEDS=(
 	command:python3:python3 command:strace:strace command:git:git command:setpriv:util-linux
@@ -129,6 +131,7 @@ one_case() {
 # The lines "GROUP<TAB>KIND<TAB>ARGUMENT", in the order in which they run.
 groups() {
 	printf 'check/includes\tcheck\t%s\n' "$ROOT/tests/check-includes"
+	printf 'check/claims\tcheck\t%s\n' "$ROOT/tests/check-claims"
 	[ ! -f "$BUILD/build.ninja" ] || meson introspect --tests "$BUILD" | /usr/bin/env python3 -c '
 import json, os, sys
 for test in json.load(sys.stdin):
@@ -141,7 +144,7 @@ for test in json.load(sys.stdin):
     words += ["timeout", "-k", "5", str(test["timeout"])] + test["cmd"]
     print(f"{folder}/{name}\tmeson\t" + "\x1f".join(words))'
 	local kind script role
-	for kind in integration programs stubs; do
+	for kind in integration security programs stubs; do
 		for script in "$ROOT/tests/$kind"/*.sh; do
 			# the suite of programs takes its time; by name it also runs its quick part alone
 			[ "${script##*/}" != suite.sh ] || [ -n "${TT_LONG:-}" ] || [ "${#FILTERS[@]}" -gt 0 ] || continue
@@ -179,6 +182,7 @@ run_group() { # GROUP KIND ARGUMENT CASE-FILTER...
 		IFS=$'\x1f' read -r -a words <<<"$argument"
 		run_program "${words[@]}"
 		;;
+	sanitize) sanitize "$argument" ;;
 	script) run_script "${group##*@}" "$group" "$argument" "$@" ;;
 	leaks) leaks ;;
 	esac
@@ -241,7 +245,8 @@ run_script() { # ROLE GROUP SCRIPT CASE-FILTER...
 		"TT_ROLE=$role" "TT_BASE=$dir" "TT_BUILD=$STAGE/build" "TT_TESTS=$STAGE/tests"
 		"TT_RUN=$TT_RUN" "TT_USER=$TEST_USER" "TT_GROUP=$TEST_GROUP" "TT_STRICT=${TT_STRICT:-}" "TT_LONG=${TT_LONG:-}"
 		"TT_NODE_MODULES=$STAGE/node_modules" "LC_ALL=C.UTF-8" "TERM=${TERM:-dumb}"
-		"MONGOMS_SYSTEM_BINARY=${MONGOMS_SYSTEM_BINARY:-}"
+		"MONGOMS_SYSTEM_BINARY=${MONGOMS_SYSTEM_BINARY:-}" "ASAN_OPTIONS=${ASAN_OPTIONS:-}"
+		"UBSAN_OPTIONS=${UBSAN_OPTIONS:-}" "TSAN_OPTIONS=${TSAN_OPTIONS:-}"
 	)
 	script=$STAGE/tests/${script#"$ROOT/tests/"}
 	install -d -m 755 "$dir" || return 1

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What a payload can do with the /tmp of its own, now that it is writable, and what it cannot.
+. "$(dirname "$0")/../lib.sh"
+
+# One attempt after another; each prints "NAME: what became of it".
+attempts() { # OPTIONS-OF-RUN -- PYTHON
+	local options=()
+	while [ "$1" != -- ]; do options+=("$1") && shift; done
+	runs 0 tmpnest run "${options[@]}" -- "$TT_PYTHON" -c "
+import ctypes, errno, os, socket, stat, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(name, call, *words):
+    try: print('%s: %s' % (name, call(*words) or 'done'))
+    except OSError as e: print('%s: %s' % (name, errno.errorcode[e.errno]))
+def c(name, *words):
+    if getattr(libc, name)(*words) < 0: raise OSError(ctypes.get_errno(), name)
+$2"
+}
+
+outcome() { # NAME WANTED
+	equal "$1" "$(sed -n "s/^$1: //p" <<<"$out")" "$2"
+}
+
+# The file is kept with its bits, and they give nobody anything.
+case_set_id_files_give_nothing() {
+	attempts -- '
+import shutil
+shutil.copy("/usr/bin/id", "/tmp/id")
+os.chmod("/tmp/id", 0o6755)
+print("mode: %o" % stat.S_IMODE(os.stat("/tmp/id").st_mode))
+print("flags: %s" % bool(os.statvfs("/tmp").f_flag & os.ST_NOSUID))
+for line in open("/proc/self/status"):
+    if line.startswith("NoNewPrivs"): print("privileges: " + line.split()[1])
+print("same: %s" % (subprocess.check_output(["/tmp/id"]) == subprocess.check_output(["/usr/bin/id"])))'
+	outcome mode 6755
+	outcome flags True
+	outcome privileges 1
+	outcome same True
+}
+
+case_devices_cannot_be_made_or_used() {
+	attempts -- '
+attempt("char", os.mknod, "/tmp/c", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+attempt("block", os.mknod, "/tmp/b", stat.S_IFBLK | 0o666, os.makedev(7, 0))
+print("flags: %s" % bool(os.statvfs("/tmp").f_flag & 4))'
+	outcome char EPERM
+	outcome block EPERM
+	outcome flags True
+}
+
+# Not by its own capabilities (it has none), nor by those it gets in a namespace below.
+case_the_view_cannot_be_taken_off() {
+	attempts -- '
+MS_REMOUNT, MS_BIND, MS_MOVE = 32, 4096, 8192
+def all(where):
+    attempt(where + " umount", c, "umount2", b"/tmp", 0)
+    attempt(where + " detach", c, "umount2", b"/tmp", 2)
+    attempt(where + " move", c, "mount", b"/tmp", b"/mnt", None, MS_MOVE, None)
+    attempt(where + " suid", c, "mount", None, b"/tmp", None, MS_REMOUNT | MS_BIND, None)
+    print(where + " still: " + " ".join(l.split(" - ")[1].split()[0] for l in open("/proc/self/mountinfo") if l.split()[4] == "/tmp"))
+all("own")
+sys.stdout.flush()
+if os.fork() == 0:
+    if libc.unshare(0x10000000 | 0x20000) == 0: all("below")
+    else: print("below umount: EINVAL\nbelow detach: EINVAL\nbelow move: EINVAL\nbelow suid: EPERM\nbelow still: fuse.tmpnest")
+    sys.stdout.flush()
+    os._exit(0)
+os.wait()'
+	outcome 'own umount' EPERM
+	outcome 'own detach' EPERM
+	outcome 'own move' EPERM
+	outcome 'own suid' EPERM
+	outcome 'own still' fuse.tmpnest
+	outcome 'below umount' EINVAL
+	outcome 'below detach' EINVAL
+	outcome 'below move' EINVAL
+	outcome 'below suid' EPERM
+	outcome 'below still' fuse.tmpnest
+}
+
+# The kernel's control files for FUSE connections: whoever may write "abort" ends a view.
+case_connections_cannot_be_aborted_from_inside() {
+	attempts -- '
+import glob
+found = glob.glob("/sys/fs/fuse/connections/*/abort") + ["/sys/fs/fuse/connections/0/abort"]
+def write(path):
+    with open(path, "w") as f: f.write("1")
+written = 0
+for path in found:
+    try: write(path); written += 1
+    except OSError: pass
+print("aborted: %d" % written)
+open("/tmp/still", "w").write("here")
+print("view: " + open("/tmp/still").read())'
+	outcome aborted 0
+	outcome view here
+}
+
+# What one command leaves, the next one of the same nest finds: they trust each other. Another nest
+# and the host find nothing.
+case_commands_of_one_nest_trust_each_other_and_no_others() {
+	local name
+	name=$(unique mark)
+	runs 0 tmpnest run --nest one -- sh -c "echo trap >/tmp/$name; ln -s /etc/passwd /tmp/link"
+	runs 0 tmpnest run --nest one -- cat "/tmp/$name"
+	equal 'the next command' "$out" trap
+	runs 1 tmpnest run --nest two -- cat "/tmp/$name"
+	[ ! -e "/tmp/$name" ] || fail 'it is on the host'
+	tmpnest evict one two
+}
+
+# A link of the sandbox leads nowhere for those who look from outside.
+case_links_of_a_sandbox_lead_no_operator_out() {
+	local secret=$TT_WORK/secret
+	echo secret >"$secret"
+	runs 0 tmpnest run --nest links -- sh -c "ln -s '$secret' /tmp/link; ln -s / /tmp/root; ln '$secret' /tmp/hard 2>/dev/null || echo 'no hard link'"
+	equal 'hard link' "$out" 'no hard link'
+	capture tmpnest cat links /tmp/link
+	differ 'status' "$status" 0
+	lacks 'cat' "$out" secret
+	capture tmpnest cat links "/tmp/root$secret"
+	differ 'status' "$status" 0
+	lacks 'cat' "$out" secret
+	tmpnest evict links
+}
+
+main "$@"
