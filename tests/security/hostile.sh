@@ -97,7 +97,7 @@ time.sleep(1000)' "$1"
 	end_background
 	finish
 }
-case_a_flood_of_names_ends_at_the_inode_limit() { flood_of_names 10000; }
+case_a_flood_of_names_ends_at_the_inode_limit() { flood_of_names 4000; }
 long a_flood_of_two_hundred_thousand_names
 limit a_flood_of_two_hundred_thousand_names 900
 case_a_flood_of_two_hundred_thousand_names() { flood_of_names 200000; }
@@ -189,7 +189,7 @@ for p in range(processes): assert os.wait()[1] == 0' "$1" "$2"
 	stays_within 10 10 20
 	finish
 }
-case_a_fork_bomb_of_lookups_leaves_nothing() { lookups 16 1500; }
+case_a_fork_bomb_of_lookups_leaves_nothing() { lookups 16 800; }
 long a_long_fork_bomb_of_lookups
 limit a_long_fork_bomb_of_lookups 600
 case_a_long_fork_bomb_of_lookups() { lookups 64 20000; }
@@ -228,7 +228,7 @@ time.sleep(1000)' "$1" "$2"
 	eventually 60 nest_has hostile state idle
 	finish
 }
-case_four_thousand_open_files() { open_files 8 500; }
+case_two_thousand_open_files() { open_files 8 250; }
 long a_hundred_thousand_open_files
 limit a_hundred_thousand_open_files 1500
 case_a_hundred_thousand_open_files() { open_files 125 800; }

@@ -291,11 +291,10 @@ static void test_keeps_only_one_descriptor(void **state)
 {
 	Fixture *f = *state;
 	TestPeer *peer = connect_peer(f, NULL);
-	unsigned before;
+	unsigned before = count_fds();
 
 	test_peer_send(peer, CALL_ECHO, STDIN_FILENO);
 	expect_text(peer, "hi");
-	before = count_fds();
 	for (int i = 0; i < 10; i++) {
 		test_peer_send(peer, CALL_ECHO, STDIN_FILENO);
 		expect_text(peer, "hi");
