@@ -7,7 +7,7 @@
 N=${1:-200}
 bench_begin
 tmpnest daemon stop >/dev/null
-head -c 64 /dev/zero >kill-file
+head -c 128 /dev/zero >kill-file
 TMPNEST_KILL_FILE=$PWD/kill-file "$BUILD/tests/crash/tmpnestd-killable" \
 	--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR" || exit 1
 tmpnest run -- "$BUILD/bench/pause" kill-file /tmp "$N"

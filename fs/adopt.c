@@ -265,12 +265,44 @@ static void send_reply(TnSlot *slot)
 	tn_kill_point();
 }
 
-static size_t refuse(const TnSlot *slot, uint8_t *reply)
+/*
+ * Of a request that had begun to change the store nobody knows whether it has. These errors
+ * make the kernel look at the name again (fs/fuse/dir.c: fuse_unlink, fuse_rename_common and
+ * create_new_entry invalidate it); after EIO it would go by what it has cached.
+ */
+static int error_of_given_up(const TnSlot *slot)
+{
+	const struct fuse_in_header *in = (const void *)slot->request;
+
+	if (atomic_load(&slot->journal.step) == TN_STEP_NONE)
+		return -EIO;
+	switch (in->opcode) {
+	case FUSE_UNLINK:
+	case FUSE_RMDIR:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+		return -EINTR;
+	case FUSE_MKNOD:
+	case FUSE_MKDIR:
+	case FUSE_SYMLINK:
+	case FUSE_LINK:
+	case FUSE_CREATE:
+		return -EEXIST;
+	default:
+		return -EIO;
+	}
+}
+
+static size_t give_up_request(const TnSlot *slot, uint8_t *reply)
 {
 	const struct fuse_in_header *in = (const void *)slot->request;
 	struct fuse_out_header *out = (void *)reply;
 
-	*out = (struct fuse_out_header){.len = sizeof(*out), .error = -EIO, .unique = in->unique};
+	*out = (struct fuse_out_header){
+		.len = sizeof(*out),
+		.error = error_of_given_up(slot),
+		.unique = in->unique,
+	};
 	return in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET ||
 			       in->opcode == FUSE_INTERRUPT
 		       ? 0
@@ -294,10 +326,12 @@ static void answer(TnNest *nest, TnSlot *slot)
 	if (atomic_load(&slot->state) == TN_SLOT_READ) {
 		atomic_store(&slot->journal.again, 1);
 		if (atomic_fetch_add(&slot->attempts, 1) >= TN_ATTEMPTS_MOST) {
-			tn_log(TN_LOG_ERROR, "nest %s: request %s has killed %u workers: EIO",
+			tn_log(TN_LOG_ERROR, "nest %s: request %s has killed %u workers: given up",
 			       nest->name, tn_opcode_name(in->opcode) ?: "of unknown kind",
 			       TN_ATTEMPTS_MOST);
-			slot->reply_size = refuse(slot, slot->reply);
+			slot->reply_size = give_up_request(slot, slot->reply);
+			if (atomic_load(&slot->journal.step) == TN_STEP_BEGUN)
+				atomic_store(&nest->arena.header->recount_due, 1);
 		} else {
 			slot->reply_size = tn_dispatch(nest, &identity, slot->request,
 						       slot->request_size, slot->reply);

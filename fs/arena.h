@@ -105,6 +105,7 @@ typedef struct TnArenaHeader {
 	_Atomic int64_t last_used_ns; /* CLOCK_REALTIME */
 	TnArenaDescriptors descriptors;
 	_Atomic uint32_t evicting, attached_once;
+	_Atomic uint32_t recount_due; /* a change was given up halfway: nest-private.h */
 	_Atomic uint32_t life_copy; /* which copy of the attachments holds (nest-life.c); 0: none */
 	_Atomic uint64_t
 		view_dev; /* st_dev of the mounts of this superblock or the last, 0: unknown */

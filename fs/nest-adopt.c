@@ -88,6 +88,14 @@ int tn_nest_adopt(TnNest *nest)
 	return tn_nest_load_life(nest);
 }
 
+void tn_nest_recount_given_up(TnNest *nest)
+{
+	if (!atomic_load(&nest->arena.header->recount_due))
+		return;
+	tn_nest_recharge(nest);
+	atomic_store(&nest->arena.header->recount_due, 0);
+}
+
 /* There is no superblock: its end may have been interrupted. */
 static void finish_end(TnNest *nest)
 {
@@ -95,6 +103,7 @@ static void finish_end(TnNest *nest)
 	for (TnLiveAttachment *at = nest->attachments; at; at = at->next)
 		tn_close(&at->lease);
 	tn_nest_forget_all(nest);
+	tn_nest_recount_given_up(nest);
 	tn_nest_drop_attachments(nest);
 	tn_nest_save_life(nest);
 }

@@ -187,6 +187,11 @@ int tn_nest_count_held(TnNest *nest, struct TnUsage *usage);
 
 /* Makes the account what a count of the store says. */
 void tn_nest_recharge(TnNest *nest);
+/*
+ * The same when a change was given up halfway, which no operation can know the sum of. The
+ * kernel has let go of every node: what is half-removed would count twice before.
+ */
+void tn_nest_recount_given_up(TnNest *nest);
 
 /*
  * The nests' own work (not a request) has a journal to itself, one at a time: between these

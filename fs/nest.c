@@ -255,6 +255,7 @@ static void end_superblock(TnNest *nest)
 	tn_close(&nest->device);
 	tn_work_begin(nest);
 	tn_nest_forget_all(nest);
+	tn_nest_recount_given_up(nest);
 	tn_nest_drop_attachments(nest);
 	tn_work_end(nest);
 	tn_nest_save_life(nest);

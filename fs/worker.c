@@ -226,7 +226,6 @@ static int wait_for_turn(const TnWorkerEnv *env)
 
 	if (!env->in_waiting)
 		return 0;
-	prctl(PR_SET_NAME, "tmpnestd-next");
 	tn_prefault();
 	r = tn_worker_wait_for_turn(env->link_socket);
 	prctl(PR_SET_NAME, "tmpnestd-worker");
@@ -244,10 +243,8 @@ static void *run(void *data)
 {
 	TnWorker *worker = data;
 	char why[TN_WHY_MAX] = "";
-	int r = wait_for_turn(worker->env);
+	int r = take_over(worker->env, why, sizeof(why));
 
-	if (r == 0)
-		r = take_over(worker->env, why, sizeof(why));
 	if (r == 0)
 		r = start_servers(worker, why, sizeof(why));
 	if (r < 0) {
@@ -283,7 +280,7 @@ int tn_worker_main(TnWorkerEnv *env)
 	char why[TN_WHY_MAX] = "";
 	int r;
 
-	prctl(PR_SET_NAME, "tmpnestd-worker");
+	prctl(PR_SET_NAME, env->in_waiting ? "tmpnestd-next" : "tmpnestd-worker");
 	signal(SIGPIPE, SIG_IGN);
 	env->keeper = tn_keeper_link_new(env->link_socket);
 	if (!env->keeper)
@@ -293,6 +290,8 @@ int tn_worker_main(TnWorkerEnv *env)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != env->keeper_pid)
 		return 1;
+	if (r == 0)
+		r = wait_for_turn(env);
 	if (r == 0)
 		r = run_in_thread(&worker, why, sizeof(why));
 	if (r < 0) {

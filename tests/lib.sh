@@ -93,6 +93,10 @@ lacks() { # WHAT TEXT PART
 	case $2 in *"$3"*) fail "$1: '$3' is in: $2" ;; esac
 }
 
+at_least() { # WHAT GOT LIMIT
+	[ "$2" -ge "$3" ] || fail "$1: $2 is less than $3"
+}
+
 at_most() { # WHAT GOT LIMIT
 	[ "$2" -le "$3" ] || fail "$1: $2 is more than $3"
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Has each call to the store fail once, in every operation. faults KILL-FILE DIRECTORY: the
- * operation may fail then, but nothing may hang, get lost from the account, or stay behind
- * that cannot be removed, and the next operation works. TAP on standard output.
+ * Has each call to the store fail once, in every operation; with "poison", has each request
+ * abort every worker that comes to one of its points. faults KILL-FILE DIRECTORY [poison [NAME]]:
+ * the operation may fail then, but nothing may hang, get lost from the account, or stay behind that
+ * cannot be removed, and the next operation works. TAP on standard output.
  */
 #include "operations.h"
 #include "trouble.h"
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CALLS_MOST 300 /* of one operation: a test that runs away ends */
@@ -46,6 +48,38 @@ static int empty(int fd)
 	return status ? -1 : 0;
 }
 
+/* error 0: no call fails, but workers abort at point n. */
+static void arm(int64_t n, int error)
+{
+	atomic_store(&file->failed, 0);
+	atomic_store(&file->killed, 0);
+	atomic_store(&file->error, error);
+	atomic_store(error ? &file->fail_in : &file->poison, n);
+}
+
+/* Did it come to that? */
+static bool disarm(void)
+{
+	atomic_store(&file->fail_in, 0);
+	atomic_store(&file->poison, 0);
+	return atomic_load(&file->failed) > 0 || atomic_load(&file->killed) > 0;
+}
+
+/* The next one begins with what is used once the kernel has forgotten what was removed. */
+static const char *begin_anew(void)
+{
+	struct statvfs before;
+
+	do {
+		if (statvfs(".", &before) < 0)
+			return "statvfs";
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+		if (statvfs(".", &at_start) < 0)
+			return "statvfs";
+	} while (at_start.f_bfree != before.f_bfree || at_start.f_ffree != before.f_ffree);
+	return NULL;
+}
+
 /* One run whose call number n fails. NULL, or what is wrong; *ret_failed: it had so many. */
 static const char *run(const Operation *operation, int64_t n, int error, bool *ret_failed)
 {
@@ -53,12 +87,9 @@ static const char *run(const Operation *operation, int64_t n, int error, bool *r
 
 	if (wrong)
 		return wrong;
-	atomic_store(&file->failed, 0);
-	atomic_store(&file->error, error);
-	atomic_store(&file->fail_in, n);
+	arm(n, error);
 	wrong = operation->act();
-	atomic_store(&file->fail_in, 0);
-	*ret_failed = atomic_load(&file->failed) > 0;
+	*ret_failed = disarm();
 	if (wrong && !*ret_failed)
 		return wrong;
 	if (!wrong && !*ret_failed) {
@@ -69,23 +100,24 @@ static const char *run(const Operation *operation, int64_t n, int error, bool *r
 	operations_close();
 	if (empty(open(".", O_RDONLY | O_DIRECTORY)) < 0)
 		return "what is left cannot be removed";
-	return trouble_check_account(&at_start);
+	/* What a request was given up at is counted when the view ends. */
+	return error ? trouble_check_account(&at_start) : begin_anew();
 }
 
-static const char *sweep(const Operation *operation, unsigned *ret_faults)
+static const char *sweep(const Operation *operation, const int errors[], size_t n_errors,
+			 unsigned *ret_faults)
 {
-	static const int errors[] = {EIO, ENOSPC, EMFILE, EINTR};
 	static char text[768];
 
-	for (size_t i = 0; i < TN_ARRAY_LEN(errors); i++) {
+	for (size_t i = 0; i < n_errors; i++) {
 		for (int64_t n = 1; n < CALLS_MOST; n++) {
 			bool failed = false;
 			const char *wrong = run(operation, n, errors[i], &failed);
 
 			*ret_faults += failed;
 			if (wrong) {
-				snprintf(text, sizeof(text), "call %lld with %s: %s", (long long)n,
-					 strerrorname_np(errors[i]), wrong);
+				snprintf(text, sizeof(text), "%lld with %s: %s", (long long)n,
+					 errors[i] ? strerrorname_np(errors[i]) : "poison", wrong);
 				return text;
 			}
 			if (!failed)
@@ -97,26 +129,34 @@ static const char *sweep(const Operation *operation, unsigned *ret_faults)
 
 int main(int argc, char **argv)
 {
+	static const int errors[] = {EIO, ENOSPC, EMFILE, EINTR}, poison[] = {0};
+	bool poisons = argc >= 4 && strcmp(argv[3], "poison") == 0;
 	int status = 0;
 
-	if (argc != 3 || !(file = trouble_map(argv[1])) || chdir(argv[2]) < 0 ||
+	if ((argc != 3 && !poisons) || !(file = trouble_map(argv[1])) || chdir(argv[2]) < 0 ||
 	    statvfs(".", &at_start) < 0) {
-		fprintf(stderr, "faults: KILL-FILE DIRECTORY: %s\n", strerror(errno));
+		fprintf(stderr, "faults: KILL-FILE DIRECTORY [poison [NAME]]: %s\n",
+			strerror(errno));
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < n_operations; i++) {
 		unsigned faults = 0;
-		const char *wrong = sweep(&operations[i], &faults);
+		const char *wrong;
 
-		printf("%sok %zu - %s (%u calls failed)\n", wrong ? "not " : "", i + 1,
+		if (argc > 4 && strcmp(argv[4], operations[i].name) != 0)
+			continue;
+		wrong = sweep(&operations[i], poisons ? poison : errors,
+			      poisons ? 1 : TN_ARRAY_LEN(errors), &faults);
+
+		printf("%sok %zu - %s (%u faults)\n", wrong ? "not " : "", i + 1,
 		       operations[i].name, faults);
 		if (wrong) {
 			printf("# %s\n", wrong);
 			status = 1;
 			operations_close();
 			empty(open(".", O_RDONLY | O_DIRECTORY));
-			if (statvfs(".", &at_start) < 0) /* for the next one it begins anew */
+			if (begin_anew())
 				return 2;
 		}
 	}

@@ -14,4 +14,6 @@ typedef struct KillFile {
 	_Atomic int64_t error;   /* its errno */
 	_Atomic uint64_t calls;  /* that were looked at */
 	_Atomic uint64_t failed; /* calls that were made to */
+	_Atomic int64_t poison;  /* the point of a request that has begun a change at which each
+				    worker that serves it aborts; 0: none */
 } KillFile;

@@ -5,6 +5,7 @@
  */
 #include "journal.h"
 
+#include "dispatch.h"
 #include "kill-file.h"
 
 #include <fcntl.h>
@@ -37,12 +38,42 @@ KillFile *tn_kill_file(void)
 	return kill_file;
 }
 
+/* Points of the present request, from the first at which it had begun a change; -1: none is served.
+ */
+static _Thread_local int64_t points = -1;
+
+size_t __real_tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, size_t size,
+			  uint8_t *reply);
+size_t __wrap_tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, size_t size,
+			  uint8_t *reply);
+size_t __wrap_tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, size_t size,
+			  uint8_t *reply)
+{
+	size_t n;
+
+	points = 0;
+	n = __real_tn_dispatch(nest, identity, message, size, reply);
+	points = -1;
+	return n;
+}
+
+static void die_of_poison(KillFile *kill_file)
+{
+	if (points < 0 || atomic_load(&kill_file->poison) == 0 || tn_journal_step() == TN_STEP_NONE)
+		return;
+	if (++points != atomic_load(&kill_file->poison))
+		return;
+	atomic_fetch_add(&kill_file->killed, 1);
+	abort();
+}
+
 void tn_kill_point(void)
 {
 	KillFile *kill_file = tn_kill_file();
 
 	if (!kill_file)
 		return;
+	die_of_poison(kill_file);
 	atomic_fetch_add(&kill_file->passed, 1);
 	if (atomic_load(&kill_file->first) > 0) {
 		if (atomic_fetch_sub(&kill_file->first, 1) != 1)

@@ -8,7 +8,7 @@ killable() { printf "%s" "$TT_BUILD/tests/crash/$1"; }
 
 # A daemon of this case's directories that does what kill-file says: see tests/crash/kill-file.h.
 start_killable() {
-	head -c 64 /dev/zero >kill-file
+	head -c 128 /dev/zero >kill-file
 	TMPNEST_KILL_FILE=$TT_WORK/kill-file "$(killable tmpnestd-killable)" \
 		--runtime-dir "$TMPNEST_RUNTIME_DIR" --store-dir "$TMPNEST_STORE_DIR"
 }
@@ -22,7 +22,10 @@ only root killed_at_every_step_of_an_attachment unnamed_files_beyond_the_budget_
 limit killed_at_every_step_of_an_attachment 200
 limit unnamed_files_beyond_the_budget_leave_nothing 120
 long killed_twice_at_every_step killed_twice_at_every_step_in_memory two_thousand_random_kills
-long twenty_live_upgrades_under_load
+long twenty_live_upgrades_under_load poisonous_requests poisonous_requests_in_memory
+limit poisonous_requests 1200
+limit poisonous_requests_in_memory 1200
+only root poisonous_requests poisonous_requests_in_memory
 limit twenty_live_upgrades_under_load 300
 long two_thousand_random_kills_without_resend two_thousand_random_kills_in_memory
 limit each_call_to_the_store_fails_once 300
@@ -38,8 +41,11 @@ limit two_thousand_random_kills_in_memory 1200
 
 worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 
-# Without asking the daemon, which has none for moments.
-present_worker() { pgrep -P "$1" -x tmpnestd-worker || true; }
+# kill_worker KEEPER: without asking the daemon, which has none for moments. Not the one in waiting.
+kill_worker() {
+	local pid
+	pid=$(pgrep -P "$1" -x tmpnestd-worker) && kill -9 "$pid" 2>/dev/null
+}
 
 mounts_are_as_before() { cmp before /proc/self/mounts; }
 
@@ -65,28 +71,33 @@ case_killed_at_every_step_in_memory() { steps memory once; }
 case_killed_twice_at_every_step() { steps dir twice; }
 case_killed_twice_at_every_step_in_memory() { steps memory twice; }
 
-# faults STORE: what fails is told to the caller, and that is all
+# faults STORE [poison]: what fails is told to the caller, and that is all
 faults() {
 	own_daemon
 	start_killable
 	tmpnest create --store "$1" faults
-	tmpnest run --nest faults -- "$(killable faults)" kill-file /tmp >faults.log 2>&1 || {
+	tmpnest run --nest faults -- "$(killable faults)" kill-file /tmp "${@:2}" >faults.log 2>&1 || {
 		cat faults.log
 		fail 'an error of the store left something behind'
 	}
+	eventually 10 nest_has faults state idle
 	tmpnest show --verify faults
+	equal 'files left' "$(tmpnest run --nest faults -- ls -A /tmp)" ''
 	stop_daemon
 }
 
 case_each_call_to_the_store_fails_once() { faults dir; }
 case_each_call_to_the_store_fails_once_in_memory() { faults memory; }
+# A request that kills every worker gets an error in the end, and only that one.
+case_poisonous_requests() { faults dir poison; }
+case_poisonous_requests_in_memory() { faults memory poison; }
 
 # descriptors KEEPER: how many are open; a plain user's keeper shows its to root only
 descriptors() { ls "/proc/$1/fd" 2>/dev/null | wc -l || true; }
 
 # random_kills N STORE: eight strict clients, and others that hold on to what they have
 random_kills() {
-	local keeper clients before now i worker
+	local keeper clients before now i=0
 	own_daemon
 	cat /proc/self/mounts >before
 	tmpnest daemon start
@@ -96,10 +107,9 @@ random_kills() {
 	clients=$!
 	sleep 1
 	before=$(descriptors "$keeper")
-	for ((i = 0; i < $1; i++)); do
+	while [ "$i" -lt "$1" ]; do
 		kill -0 "$clients" 2>/dev/null || break
-		worker=$(present_worker "$keeper")
-		[ -z "$worker" ] || kill -9 "$worker" 2>/dev/null || true
+		! kill_worker "$keeper" || i=$((i + 1))
 		sleep "0.0$((RANDOM % 80 + 10))"
 	done
 	eventually 10 tmpnest daemon status
@@ -109,6 +119,8 @@ random_kills() {
 	wait "$clients" || status=$?
 	cat clients.log
 	equal 'kills' "$i" "$1"
+	# some have met one that was dead already
+	at_least 'workers that took over' "$(tmpnest daemon status --json | json 'd["worker_restarts"]')" $((i / 2))
 	equal 'exit status of the clients' "$status" 0
 	tmpnest show --verify busy
 	# What is open with the view in use, give or take what the clients were just doing.
