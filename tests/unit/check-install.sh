@@ -18,7 +18,12 @@ etc=$root/etc
 case $prefix in /usr) ;; *) etc=$below/etc ;; esac
 export TMPNEST_RUNTIME_DIR=$work/r TMPNEST_STORE_DIR=$work/s
 mkdir -p "$work" || exit 1
-trap 'rm -rf --one-file-system "$work"' EXIT
+clean_up() {
+	[ ! -S "$TMPNEST_RUNTIME_DIR/control.sock" ] || "$work/moved/bin/tmpnest" daemon stop --force >/dev/null 2>&1
+	rm -rf --one-file-system "$work"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM
 
 result() { # STATUS NAME [COMPLAINT]
 	n=$((n + 1))
