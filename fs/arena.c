@@ -2,12 +2,20 @@
 #include "arena.h"
 
 #include "macros.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+TN_SYSCALLS = {
+	{SYS_memfd_create},
+	{SYS_ftruncate},
+	{SYS_fallocate},
+	{SYS_fstat},
+};
 
 #define HEADER_SIZE (64UL * 1024)
 #define NODES_SIZE ((size_t)TN_NODES_MAX * sizeof(TnNode))
@@ -47,6 +55,7 @@ static int map(TnArena *ret, int fd)
 	*ret = (TnArena){.fd = -1};
 	if (base == MAP_FAILED)
 		return -errno;
+	(void)madvise(base, ARENA_SIZE, MADV_DONTDUMP);
 	ret->base = base;
 	lay_out(ret);
 	return 0;

@@ -8,6 +8,7 @@
 #include "macros.h"
 #include "nest.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,10 +19,13 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+TN_SYSCALLS = {
+	TN_CALL_EPOLL, {SYS_accept4}, {SYS_recvmsg}, {SYS_sendmsg}, {SYS_eventfd2},
+};
+
 #define MS INT64_C(1000000)
 #define CONNECTIONS_MAX 64     /* that have not sent their request yet */
 #define CONNECTIONS_PER_UID 16 /* on a daemon for many users */
-#define LEASES_PER_UID 1024    /* likewise */
 #define REQUEST_NS (5000 * MS) /* from connect to the whole request */
 #define PAUSE_NS (100 * MS)    /* without accepting, when descriptors run out */
 #define ACCEPT_AT_ONCE 16
@@ -57,6 +61,7 @@ typedef struct TnLease {
 
 struct TnAttachServer {
 	const TnWorkerEnv *env;
+	TnRegistry *registry;
 	TnAttachVerbs *verbs;
 	TnStrangers *strangers;
 	pthread_t thread;
@@ -227,7 +232,8 @@ static void deliver(TnAttachServer *server, TnAttachCall *call)
 static bool is_over_limit(const TnAttachServer *server, const TnAttachCall *call)
 {
 	return server->env->scope == TN_SCOPE_SYSTEM && call->peer.uid != 0 &&
-	       leases_of(server, call->peer.uid) >= LEASES_PER_UID;
+	       leases_of(server, call->peer.uid) >=
+		       tn_registry_sandboxes_per_user(server->registry);
 }
 
 static void discard(int *fd, void *data)
@@ -496,6 +502,7 @@ int tn_attach_server_new(TnAttachServer **ret, const TnWorkerEnv *env, TnRegistr
 	if (!server)
 		return -ENOMEM;
 	server->env = env;
+	server->registry = registry;
 	server->epoll = -1;
 	server->stop = (TnSource){.kind = SOURCE_STOP, .fd = -1};
 	server->listener = (TnSource){.kind = SOURCE_LISTENER, .fd = env->attach_listener};

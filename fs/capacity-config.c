@@ -26,6 +26,26 @@ static int set_inodes(TnCapacity *capacity, const char *value)
 	return tn_parse_count(value, &capacity->inodes);
 }
 
+static int set_user_quota(TnCapacity *capacity, const char *value)
+{
+	return tn_parse_size(value, &capacity->user_bytes);
+}
+
+static int set_user_inodes(TnCapacity *capacity, const char *value)
+{
+	return tn_parse_count(value, &capacity->user_inodes);
+}
+
+static int set_user_nests(TnCapacity *capacity, const char *value)
+{
+	return tn_parse_count(value, &capacity->user_nests);
+}
+
+static int set_user_sandboxes(TnCapacity *capacity, const char *value)
+{
+	return tn_parse_count(value, &capacity->user_sandboxes);
+}
+
 static int set_reserve(TnCapacity *capacity, const char *value)
 {
 	uint64_t reserve = 0;
@@ -48,6 +68,11 @@ static const struct {
 	{"quota", "TMPNEST_STORE_QUOTA", set_quota, "a number with K, M, G or T, or max"},
 	{"inodes", "TMPNEST_STORE_INODES", set_inodes, "a number, or max"},
 	{"reserve", "TMPNEST_STORE_RESERVE", set_reserve, "a number with K, M, G or T, or 0"},
+	{"user_quota", "TMPNEST_STORE_USER_QUOTA", set_user_quota,
+	 "a number with K, M, G or T, or max"},
+	{"user_inodes", "TMPNEST_STORE_USER_INODES", set_user_inodes, "a number, or max"},
+	{"user_nests", "TMPNEST_STORE_USER_NESTS", set_user_nests, "a number, or max"},
+	{"user_sandboxes", "TMPNEST_STORE_USER_SANDBOXES", set_user_sandboxes, "a number, or max"},
 };
 
 typedef struct Reader {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The capacity policy as tmpnest.conf(5) and the environment give it: section [store], keys
- * quota, inodes and reserve; TMPNEST_STORE_QUOTA and so on win. A value that is wrong is
- * said and passed over: a daemon that does not start would be worse.
+ * quota, inodes, reserve, user_quota and so on; TMPNEST_STORE_QUOTA and so on win. A value that is
+ * wrong is said and passed over: a daemon that does not start would be worse.
  */
 #pragma once
 

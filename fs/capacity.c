@@ -3,7 +3,24 @@
 
 TnCapacity tn_capacity_default(void)
 {
-	return (TnCapacity){.bytes = UINT64_MAX, .inodes = UINT64_MAX};
+	return (TnCapacity){
+		.bytes = UINT64_MAX,
+		.inodes = UINT64_MAX,
+		.user_bytes = UINT64_MAX,
+		.user_inodes = UINT64_MAX,
+		.user_nests = TN_USER_NESTS,
+		.user_sandboxes = TN_USER_SANDBOXES,
+	};
+}
+
+TnCapacity tn_capacity_of_user(const TnCapacity *capacity)
+{
+	TnCapacity user = tn_capacity_default();
+
+	user.bytes = capacity->user_bytes;
+	user.inodes = capacity->user_inodes;
+	user.has_reserve = true; /* of none: the disk is the store's concern */
+	return user;
 }
 
 static uint64_t less(uint64_t limit, uint64_t used)

@@ -26,6 +26,8 @@ typedef struct TnCapacity {
 	uint64_t bytes, inodes; /* of all nests together */
 	uint64_t reserve;       /* bytes that stay free on the disk */
 	bool has_reserve;       /* false: the default, by the size of the disk */
+	/* Of one user's, on a daemon for many; memory ones count here. Root has no such limits. */
+	uint64_t user_bytes, user_inodes, user_nests, user_sandboxes;
 } TnCapacity;
 
 typedef struct TnDisk {
@@ -44,8 +46,14 @@ typedef enum TnShortage {
 	TN_SHORT_OF_DISK,   /* the disk's reserve is reached */
 } TnShortage;
 
-/* No limits, the default reserve. */
+#define TN_USER_NESTS 1000U
+#define TN_USER_SANDBOXES 1024U
+
+/* No limits but the numbers of a user's nests and sandboxes; the default reserve. */
 TnCapacity tn_capacity_default(void);
+
+/* A user's part of it, as a capacity: of his nests together, whatever the disk. */
+TnCapacity tn_capacity_of_user(const TnCapacity *capacity);
 
 /* Bytes of this disk that stay free. */
 uint64_t tn_capacity_reserve(const TnCapacity *capacity, const TnDisk *disk);

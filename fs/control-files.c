@@ -9,6 +9,7 @@
 #include "names.h"
 #include "nest-look.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,13 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
+
+TN_SYSCALLS = {
+	{SYS_getdents64},
+	{SYS_fgetxattr},
+	{SYS_flistxattr},
+	TN_CALL_READLINK,
+};
 
 #define DIRENT_BYTES 32768
 /* Bytes of JSON after which a reply is sent; one more entry always fits behind it. */

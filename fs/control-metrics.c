@@ -7,8 +7,13 @@
 
 #include "events.h"
 #include "stats.h"
+#include "syscalls.h"
 
 #include <sys/statvfs.h>
+
+TN_SYSCALLS = {
+	{SYS_fstatfs},
+};
 
 static void add_store(JsonObject *reply, int store)
 {

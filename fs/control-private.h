@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "control-jobs.h"
 #include "control.h"
 #include "nest.h"
 #include "varlink.h"
@@ -21,7 +22,7 @@ struct TnControl {
 	GMainContext *context;
 	GMainLoop *loop;
 	GThread *thread;
-	GThreadPool *recounts, *walks;
+	TnJobs *recounts, *walks;
 	gint stopping; /* atomic: waiting recounts and walks give up */
 	TnVarlinkServer *server;
 	GQueue followers;        /* of event streams, see control-events.c */

@@ -311,5 +311,5 @@ void tn_control_get_nest(TnVarlinkCall *call, JsonObject *parameters, void *data
 		return;
 	}
 	view->call = tn_varlink_call_ref(call);
-	g_thread_pool_push(control->recounts, view, NULL);
+	tn_jobs_push(control->recounts, tn_varlink_call_peer(call)->uid, view);
 }

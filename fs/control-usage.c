@@ -178,5 +178,5 @@ void tn_control_get_usage(TnVarlinkCall *call, JsonObject *parameters, void *dat
 	usage->shown = g_strdup(path);
 	usage->most = (size_t)top;
 	tn_varlink_call_stream(call, produce, usage, end_stream);
-	g_thread_pool_push(control->walks, usage, NULL);
+	tn_jobs_push(control->walks, tn_varlink_call_peer(call)->uid, usage);
 }

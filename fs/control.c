@@ -2,8 +2,14 @@
 #include "control-private.h"
 
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
+
+/* GLib's main loop and threads; the kernel's version, for the list of features. */
+TN_SYSCALLS = {
+	TN_CALL_POLL, {SYS_eventfd2}, {SYS_sched_getattr}, {SYS_sched_setattr}, {SYS_uname},
+};
 
 /* Recounts read a whole tree; two at a time leave the disk to the sandboxes. */
 #define RECOUNT_THREADS 2
@@ -77,9 +83,8 @@ int tn_control_new(TnControl **ret, const TnWorkerEnv *env, TnRegistry *registry
 	control->started_mono_ns = tn_monotonic();
 	control->context = g_main_context_new();
 	control->loop = g_main_loop_new(control->context, FALSE);
-	control->recounts =
-		g_thread_pool_new(tn_control_recount, control, RECOUNT_THREADS, FALSE, NULL);
-	control->walks = g_thread_pool_new(tn_control_walk, control, WALK_THREADS, FALSE, NULL);
+	control->recounts = tn_jobs_new(RECOUNT_THREADS, tn_control_recount, control);
+	control->walks = tn_jobs_new(WALK_THREADS, tn_control_walk, control);
 	control->server = make_server(control);
 	tn_control_events_start(control);
 	r = tn_varlink_server_listen(control->server, env->control_listener);
@@ -104,8 +109,8 @@ void tn_control_free(TnControl *control)
 	if (control->thread != NULL)
 		end_thread(control);
 	/* Nobody asks for a recount any more; what one still reports is freed with the context. */
-	g_thread_pool_free(control->recounts, FALSE, TRUE);
-	g_thread_pool_free(control->walks, FALSE, TRUE);
+	tn_jobs_free(control->recounts);
+	tn_jobs_free(control->walks);
 	tn_varlink_server_free(control->server);
 	tn_control_events_stop(control);
 	g_main_loop_unref(control->loop);

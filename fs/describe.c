@@ -3,6 +3,7 @@
 
 #include "macros.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,6 +11,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+TN_SYSCALLS = {
+	{SYS_fsync},
+	{SYS_utimensat},
+};
 
 #define FILE_NAME "nest"
 #define FIRST_LINE "tmpnest-nest 1"

@@ -3,10 +3,15 @@
 
 #include "macros.h"
 #include "nest-life.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+TN_SYSCALLS = {
+	{SYS_close_range},
+};
 
 typedef struct Keep {
 	int *fds;

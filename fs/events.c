@@ -3,6 +3,7 @@
 
 #include "macros.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+
+TN_SYSCALLS = {
+	{SYS_eventfd2},
+};
 
 enum { CLASS_DENIED, CLASS_FULL, CLASS_LIFE, N_CLASSES };
 

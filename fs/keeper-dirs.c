@@ -2,6 +2,7 @@
 #include "keeper-dirs.h"
 
 #include "macros.h"
+#include "sys.h"
 #include "why.h"
 
 #include <dirent.h>
@@ -38,25 +39,85 @@ static int make_path(const char *path, mode_t parents, mode_t mode)
 	return mkdir(part, mode) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* Anybody may replace a directory below one that is world-writable without the sticky bit. */
-static int check_parents(const char *resolved, char *why, size_t why_size)
+#define OVERFLOW_UID 65534 /* /proc/sys/kernel/overflowuid, and nobody changes that */
+
+/* With a user namespace of its own, that maps this uid to nobody. */
+static bool is_unmapped(uid_t uid)
 {
-	char part[PATH_MAX];
+	FILE *map = fopen("/proc/self/uid_map", "re");
+	unsigned inside, outside, length;
+	bool mapped = !map;
+
+	while (!mapped && fscanf(map, "%u %u %u", &inside, &outside, &length) == 3)
+		mapped = uid >= inside && uid - inside < length;
+	if (map)
+		fclose(map);
+	return !mapped;
+}
+
+static bool is_someone_else(uid_t uid)
+{
+	/* In a user namespace the host's root has no number, and shows as the overflow uid. */
+	return uid != 0 && uid != geteuid() && !(uid == OVERFLOW_UID && is_unmapped(uid));
+}
+
+/*
+ * Whoever may write to a directory on the way, or owns it, can put another one in our place. A
+ * group of our own, as each user has on many systems, is no other.
+ */
+static int check_parent(int fd, const char *path, const char *resolved, char *why, size_t why_size)
+{
 	struct stat st;
 
+	if (fstat(fd, &st) < 0)
+		return tn_why(why, why_size, -errno, "directory: %s: %s", path, strerror(errno));
+	if (is_someone_else(st.st_uid))
+		return tn_why(why, why_size, -EPERM,
+			      "directory: %s: %s belongs to uid %u (choose another directory)",
+			      resolved, path, st.st_uid);
+	if (st.st_mode & S_IWOTH)
+		return tn_why(why, why_size, -EPERM,
+			      "directory: %s: %s is writable for all (choose another directory)",
+			      resolved, path);
+	if ((st.st_mode & S_IWGRP) && st.st_gid != 0 && st.st_gid != getegid())
+		return tn_why(why, why_size, -EPERM,
+			      "directory: %s: %s is writable for group %u (chmod g-w it, or choose "
+			      "another directory)",
+			      resolved, path, st.st_gid);
+	return 0;
+}
+
+/* All parents from the root down, so that none can be changed behind the look; then dir itself. */
+static int check_parents(int dir, const char *resolved, char *why, size_t why_size)
+{
+	TN_AUTOFD at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char part[PATH_MAX], *name = part + 1, *slash;
+	struct stat st, end;
+	int r;
+
 	snprintf(part, sizeof(part), "%s", resolved);
-	for (char *slash = strrchr(part, '/'); slash; slash = strrchr(part, '/')) {
-		*slash = '\0';
-		if (stat(part[0] ? part : "/", &st) < 0)
+	for (r = check_parent(at, "/", resolved, why, why_size); r == 0; name = slash + 1) {
+		int next;
+
+		slash = strchr(name, '/');
+		if (slash)
+			*slash = '\0';
+		next = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
 			return tn_why(why, why_size, -errno, "directory: %s: %s", part,
 				      strerror(errno));
-		if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
-			return tn_why(why, why_size, -EPERM,
-				      "directory: %s: %s is writable for all (choose another "
-				      "directory)",
-				      resolved, part[0] ? part : "/");
+		tn_close(&at);
+		at = next;
+		if (!slash)
+			break;
+		r = check_parent(at, part, resolved, why, why_size);
+		*slash = '/';
 	}
-	return 0;
+	if (r == 0 && (fstat(at, &st) < 0 || fstat(dir, &end) < 0 || st.st_dev != end.st_dev ||
+		       st.st_ino != end.st_ino))
+		return tn_why(why, why_size, -EPERM, "directory: %s: it was moved meanwhile",
+			      resolved);
+	return r;
 }
 
 static bool is_empty_or_ours(int dir)
@@ -68,7 +129,7 @@ static bool is_empty_or_ours(int dir)
 
 	if (faccessat(dir, LOCK_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return true;
-	copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	copy = tn_open_beneath(dir, ".", O_RDONLY | O_DIRECTORY, 0);
 	stream = copy < 0 ? NULL : fdopendir(copy);
 	if (!stream) {
 		tn_close(&copy);
@@ -81,27 +142,29 @@ static bool is_empty_or_ours(int dir)
 }
 
 /* Ours, with this very mode. A directory in other use is never chmod'ed. */
-static int claim_dir(int dir, const char *path, mode_t mode, char *why, size_t why_size)
+static int claim_dir(int dir, const char *path, mode_t mode, uid_t owner, char *why,
+		     size_t why_size)
 {
 	struct stat st;
 
 	if (fstat(dir, &st) < 0)
 		return tn_why(why, why_size, -errno, "directory: %s: %s", path, strerror(errno));
-	if (st.st_uid != geteuid())
+	if (st.st_uid != geteuid() && st.st_uid != owner)
 		return tn_why(why, why_size, -EPERM,
 			      "directory: %s: belongs to uid %u, not %u (choose another directory)",
 			      path, st.st_uid, geteuid());
-	if ((st.st_mode & 07777) == mode)
+	if ((st.st_mode & 07777) == mode && st.st_uid == owner)
 		return 0;
-	if (!is_empty_or_ours(dir))
+	if ((st.st_mode & 07777) != mode && !is_empty_or_ours(dir))
 		return tn_why(
 			why, why_size, -EPERM,
 			"directory: %s: holds other things and has mode %04o, not %04o (choose "
 			"an empty directory)",
 			path, st.st_mode & 07777, mode);
-	if (fchmod(dir, mode) < 0)
-		return tn_why(why, why_size, -errno, "directory: %s: cannot set mode %04o: %s",
-			      path, mode, strerror(errno));
+	if (fchmod(dir, mode) < 0 || fchown(dir, owner, (gid_t)-1) < 0)
+		return tn_why(why, why_size, -errno,
+			      "directory: %s: cannot set mode %04o, owner %u: %s", path, mode,
+			      owner, strerror(errno));
 	return 0;
 }
 
@@ -122,11 +185,11 @@ static int check_place(int dir, const char *path, char resolved[PATH_MAX], char 
 			why, why_size, -EINVAL,
 			"directory: %s: lies below a temporary directory, as %s (choose another)",
 			path, resolved);
-	return check_parents(resolved, why, why_size);
+	return check_parents(dir, resolved, why, why_size);
 }
 
-static int open_dir(const char *path, mode_t parents, mode_t mode, char resolved[PATH_MAX],
-		    char *why, size_t why_size)
+static int open_dir(const char *path, mode_t parents, mode_t mode, uid_t owner,
+		    char resolved[PATH_MAX], char *why, size_t why_size)
 {
 	TN_AUTOFD dir = -1;
 	int r = make_path(path, parents, mode);
@@ -138,23 +201,24 @@ static int open_dir(const char *path, mode_t parents, mode_t mode, char resolved
 	if (dir < 0)
 		return tn_why(why, why_size, -errno, "directory: %s: %s", path, strerror(errno));
 	if ((r = check_place(dir, path, resolved, why, why_size)) < 0 ||
-	    (r = claim_dir(dir, path, mode, why, why_size)) < 0)
+	    (r = claim_dir(dir, path, mode, owner, why, why_size)) < 0)
 		return r;
 	return tn_steal_fd(&dir);
 }
 
-static int open_dirs(TnKeeperDirs *dirs, char *why, size_t why_size)
+static int open_dirs(TnKeeperDirs *dirs, uid_t store_uid, char *why, size_t why_size)
 {
 	bool system = dirs->paths->scope == TN_SCOPE_SYSTEM;
 	mode_t parents = system ? 0755 : 0700;
 	char runtime[PATH_MAX], store[PATH_MAX];
 	struct stat st;
 
-	dirs->runtime = open_dir(dirs->paths->runtime_dir, parents, system ? 0755 : 0700, runtime,
-				 why, why_size);
+	dirs->runtime = open_dir(dirs->paths->runtime_dir, parents, system ? 0755 : 0700, geteuid(),
+				 runtime, why, why_size);
 	if (dirs->runtime < 0)
 		return dirs->runtime;
-	dirs->store = open_dir(dirs->paths->store_dir, parents, 0700, store, why, why_size);
+	dirs->store =
+		open_dir(dirs->paths->store_dir, parents, 0700, store_uid, store, why, why_size);
 	if (dirs->store < 0)
 		return dirs->store;
 	if (tn_path_is_below(runtime, store) || tn_path_is_below(store, runtime))
@@ -176,12 +240,12 @@ static int open_dirs(TnKeeperDirs *dirs, char *why, size_t why_size)
 /* A locked file that says our pid; -EWOULDBLOCK with the holder's pid in *ret_holder. */
 static int take_lock(int dir, int *ret_holder)
 {
-	TN_AUTOFD fd = openat(dir, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	TN_AUTOFD fd = tn_open_beneath(dir, LOCK_NAME, O_RDWR | O_CREAT, 0600);
 	char text[16] = "";
 	int n;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		int error = -errno;
 
@@ -290,24 +354,27 @@ static int make_leases(TnKeeperDirs *dirs, char *why, size_t why_size)
 	/* Each launcher makes its own FIFO there; nobody can list or remove another's. */
 	mode_t mode = dirs->paths->scope == TN_SCOPE_SYSTEM ? 01733 : 0700;
 	TN_AUTOFD leases = -1;
+	int r;
 
 	if (mkdirat(dirs->runtime, "leases", 0700) < 0 && errno != EEXIST)
 		return tn_why(why, why_size, -errno, "directory: %s: %s", dirs->paths->leases_dir,
 			      strerror(errno));
-	leases = openat(dirs->runtime, "leases", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (leases < 0 || fchmod(leases, mode) < 0)
-		return tn_why(why, why_size, -errno, "directory: %s: %s", dirs->paths->leases_dir,
-			      strerror(errno));
+	leases = tn_open_beneath(dirs->runtime, "leases", O_RDONLY | O_DIRECTORY, 0);
+	r = leases < 0 ? leases : fchmod(leases, mode) < 0 ? -errno : 0;
+	if (r < 0)
+		return tn_why(why, why_size, r, "directory: %s: %s", dirs->paths->leases_dir,
+			      strerror(-r));
 	return 0;
 }
 
 static int write_pid(TnKeeperDirs *dirs, char *why, size_t why_size)
 {
-	TN_AUTOFD fd = openat(dirs->runtime, PID_NAME,
-			      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	TN_AUTOFD fd = tn_open_beneath(dirs->runtime, PID_NAME, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 	char text[16];
 	int n = snprintf(text, sizeof(text), "%d\n", getpid());
 
+	if (fd < 0)
+		errno = -fd;
 	if (fd < 0 || write(fd, text, (size_t)n) != n)
 		return tn_why(why, why_size, -errno, "pid file: %s/" PID_NAME ": %s",
 			      dirs->paths->runtime_dir, strerror(errno));
@@ -325,7 +392,8 @@ static int listen_all(TnKeeperDirs *dirs, char *why, size_t why_size)
 	return dirs->control < 0 ? dirs->control : 0;
 }
 
-int tn_keeper_dirs_open(TnKeeperDirs *ret, const TnPaths *paths, char *why, size_t why_size)
+int tn_keeper_dirs_open(TnKeeperDirs *ret, const TnPaths *paths, uid_t store_uid, char *why,
+			size_t why_size)
 {
 	TnKeeperDirs dirs = {
 		.paths = paths,
@@ -338,7 +406,7 @@ int tn_keeper_dirs_open(TnKeeperDirs *ret, const TnPaths *paths, char *why, size
 	};
 	int r;
 
-	if ((r = open_dirs(&dirs, why, why_size)) < 0 ||
+	if ((r = open_dirs(&dirs, store_uid, why, why_size)) < 0 ||
 	    (r = take_locks(&dirs, why, why_size)) < 0 ||
 	    (r = make_leases(&dirs, why, why_size)) < 0 ||
 	    (r = write_pid(&dirs, why, why_size)) < 0 ||

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 typedef struct TnKeeperDirs {
 	const TnPaths *paths;
@@ -22,11 +23,13 @@ typedef struct TnKeeperDirs {
 
 /*
  * Makes or checks both directories, takes the locks, makes RUNTIME/leases and RUNTIME/pid
- * and listens. paths is borrowed. 0, or -errno with one line in why and nothing open:
- * -EALREADY a daemon serves this runtime directory right now (waits for one that starts
- * or ends), -EBUSY another daemon has the store, -EPERM a directory that is not ours to use.
+ * and listens. The store is handed to store_uid. paths is borrowed. 0, or -errno with one line in
+ * why and nothing open: -EALREADY a daemon serves this runtime directory right now (waits for one
+ * that starts or ends), -EBUSY another daemon has the store, -EPERM a directory that is not ours to
+ * use.
  */
-int tn_keeper_dirs_open(TnKeeperDirs *ret, const TnPaths *paths, char *why, size_t why_size);
+int tn_keeper_dirs_open(TnKeeperDirs *ret, const TnPaths *paths, uid_t store_uid, char *why,
+			size_t why_size);
 
 /* The same from descriptors that a keeper before has left. 0, or -EPERM: they are not those. */
 int tn_keeper_dirs_adopt(TnKeeperDirs *ret, const TnPaths *paths, const TnResume *resume, char *why,

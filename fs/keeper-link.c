@@ -3,11 +3,17 @@
 
 #include "keeper-proto.h"
 #include "macros.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/socket.h>
+
+TN_SYSCALLS = {
+	{SYS_sendto},
+	{SYS_recvfrom},
+};
 
 struct TnKeeperLink {
 	pthread_mutex_t lock; /* one request is under way at a time */
@@ -117,6 +123,14 @@ static int tell(TnKeeperLink *link, TnKeeperOp op, const char *text)
 int tn_keeper_upgrade(TnKeeperLink *link)
 {
 	return tell(link, TN_KEEPER_UPGRADE, "");
+}
+
+int tn_keeper_refusals(TnKeeperLink *link, int listener)
+{
+	TnKeeperRequest request = {.op = TN_KEEPER_REFUSALS, .fd = listener};
+	TnKeeperAnswer answer;
+
+	return ask(link, &request, &answer);
 }
 
 int tn_keeper_ready(TnKeeperLink *link)

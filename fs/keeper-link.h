@@ -50,6 +50,9 @@ int tn_keeper_peer_userns(TnKeeperLink *link, int pidfd, uint64_t *ret_dev, uint
  */
 int tn_keeper_upgrade(TnKeeperLink *link);
 
+/* For worker.c: where the keeper hears of refused system calls; takes listener. */
+int tn_keeper_refusals(TnKeeperLink *link, int listener);
+
 /* For worker.c: it serves; it could not start (one line says why); it ends on purpose. */
 int tn_keeper_ready(TnKeeperLink *link);
 int tn_keeper_failed(TnKeeperLink *link, const char *why);

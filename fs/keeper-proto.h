@@ -14,6 +14,7 @@ typedef enum TnKeeperOp {
 	TN_KEEPER_MEMORY_RESIZE, /* fd: mount, bytes, inodes */
 	TN_KEEPER_PEER_USERNS,   /* fd: pidfd -> dev, ino */
 	TN_KEEPER_UPGRADE,       /* the program anew, under running views; answered before */
+	TN_KEEPER_REFUSALS,      /* fd: tells of system calls that the filter refuses; taken */
 	TN_KEEPER_READY,         /* the worker serves */
 	TN_KEEPER_FAILED,        /* the worker could not start; text says why */
 	TN_KEEPER_STOPPING,      /* the worker ends on purpose, and the daemon with it */

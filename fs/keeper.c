@@ -9,6 +9,8 @@
 #include "macros.h"
 #include "mount.h"
 #include "namespaces.h"
+#include "privileges.h"
+#include "seccomp.h"
 #include "state.h"
 #include "sys.h"
 #include "why.h"
@@ -65,6 +67,8 @@ typedef struct TnKeeper {
 	int64_t standby_at;     /* meaningful while no worker is in waiting */
 	unsigned delay_ms;
 	int state_fd;
+	int refusals; /* of the worker's system call filter; -1: none */
+	TnSeccompLog refused;
 	char failure[256]; /* what the worker said about its own start */
 } TnKeeper;
 
@@ -230,6 +234,7 @@ static void collect_worker(TnKeeper *keeper)
 		     keeper->hung || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL);
 	keeper->hung = false;
 	tn_worker_process_close(&keeper->worker);
+	tn_close(&keeper->refusals);
 	if (keeper->storing)
 		hand_over(keeper);
 	if (keeper->upgrading) {
@@ -321,6 +326,10 @@ static int serve_request(TnKeeper *keeper, const TnKeeperRequest *request, TnKee
 		return tn_namespaces_of_pidfd(request->fd, &answer->dev, &answer->ino);
 	case TN_KEEPER_UPGRADE:
 		return prepare_upgrade(keeper);
+	case TN_KEEPER_REFUSALS:
+		tn_close(&keeper->refusals);
+		keeper->refusals = request->fd;
+		return 0;
 	case TN_KEEPER_READY:
 		announce(keeper);
 		return 0;
@@ -460,6 +469,7 @@ static void loop(TnKeeper *keeper)
 		struct pollfd fds[] = {
 			{.fd = keeper->signals, .events = POLLIN},
 			{.fd = keeper->worker.link, .events = POLLIN}, /* negative: skipped */
+			{.fd = keeper->refusals, .events = POLLIN},
 		};
 
 		if (poll(fds, TN_ARRAY_LEN(fds), next_timeout(keeper)) < 0 && errno != EINTR) {
@@ -469,6 +479,10 @@ static void loop(TnKeeper *keeper)
 		/* The link first: a worker's last words come before its end. */
 		if (keeper->worker.link >= 0)
 			serve_link(keeper);
+		if (fds[2].revents & POLLIN)
+			tn_seccomp_answer(keeper->refusals, &keeper->refused);
+		else if (fds[2].revents)
+			tn_close(&keeper->refusals);
 		serve_signals(keeper);
 		do_what_is_due(keeper);
 	}
@@ -503,9 +517,11 @@ static void raise_descriptor_limit(void)
 
 static int open_log_file(TnKeeper *keeper, char *why, size_t why_size)
 {
-	TN_AUTOFD fd = openat(keeper->dirs.runtime, "tmpnestd.log",
-			      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	TN_AUTOFD fd = tn_open_beneath(keeper->dirs.runtime, "tmpnestd.log",
+				       O_WRONLY | O_CREAT | O_APPEND, 0600);
 
+	if (fd < 0)
+		errno = -fd;
 	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
 		return tn_why(why, why_size, -errno, "log: %s/tmpnestd.log: %s",
 			      keeper->config->paths.runtime_dir, strerror(errno));
@@ -611,6 +627,9 @@ static int set_up(TnKeeper *keeper, char *why, size_t why_size)
 	r = keeper->config->has_namespaces ? 0 : enter_namespaces(keeper, why, why_size);
 	if (r < 0)
 		return r;
+	r = tn_privileges_keeper(keeper->env.uid == 0, why, why_size);
+	if (r < 0)
+		return r;
 	keeper->signals = open_signals();
 	if (keeper->signals < 0)
 		return tn_why(why, why_size, keeper->signals, "signals: %s",
@@ -635,10 +654,11 @@ int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
 		.signals = -1,
 		.worker = TN_WORKER_NONE,
 		.standby = TN_WORKER_NONE,
+		.refusals = -1,
 	};
-	int r = config->resume > 0
-			? take_over(&keeper, why, why_size)
-			: tn_keeper_dirs_open(&keeper.dirs, &config->paths, why, why_size);
+	int r = config->resume > 0 ? take_over(&keeper, why, why_size)
+				   : tn_keeper_dirs_open(&keeper.dirs, &config->paths,
+							 config->store_uid, why, why_size);
 
 	if (r < 0)
 		return r;
@@ -658,6 +678,7 @@ int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
 	tn_close(&keeper.signals);
 	tn_worker_process_end(&keeper.standby);
 	tn_worker_process_close(&keeper.worker);
+	tn_close(&keeper.refusals);
 	tn_state_free(keeper.env.state);
 	return r;
 }

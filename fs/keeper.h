@@ -15,6 +15,8 @@
 
 typedef struct TnKeeperConfig {
 	TnPaths paths;
+	uid_t store_uid; /* whom the store's directories belong to: us, or a user for nothing else
+			  */
 	unsigned n_threads;
 	uint64_t idle_timeout; /* seconds; TN_UNLIMITED: never */
 	bool use_peer_pidfd;

@@ -4,6 +4,7 @@
 #include "macros.h"
 #include "stranger.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,12 +15,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+TN_SYSCALLS = {
+	TN_CALL_READLINK,
+	{SYS_unlinkat},
+	{SYS_getdents64},
+};
+
 #define FRESH_NS INT64_C(60000000000) /* between a launcher's mkfifo and its open */
 #define PRUNE_MAX 4096 /* looked at in one go: anybody may fill the system's directory */
 
 static int open_leases(int runtime)
 {
-	return openat(runtime, "leases", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return tn_open_beneath(runtime, "leases", O_RDONLY | O_DIRECTORY, 0);
 }
 
 void tn_lease_name_remove(int runtime, int lease)
@@ -44,7 +51,7 @@ void tn_lease_name_remove(int runtime, int lease)
 
 static bool is_ended(int leases, const char *name)
 {
-	TN_AUTOFD place = openat(leases, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	TN_AUTOFD place = tn_open_beneath(leases, name, O_PATH | O_NOFOLLOW, 0);
 	TN_AUTOFD fifo = -1;
 	struct stat st;
 	char byte;

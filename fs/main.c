@@ -17,18 +17,20 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#define DEFAULT_STORE_USER "tmpnest-store"
 #define USER_IDLE_TIMEOUT 300 /* seconds */
 #define THREADS_MAX 64
 
 typedef struct TnOptions {
 	bool system, user, foreground, debug, fd_store;
-	const char *runtime_dir, *store_dir;
+	const char *runtime_dir, *store_dir, *store_user;
 	uint64_t idle_timeout; /* 0: not given */
 	unsigned n_threads;
 } TnOptions;
@@ -41,6 +43,8 @@ static const char usage[] =
 	"      --user                 for the calling user only (default for others)\n"
 	"      --runtime-dir DIR      where the sockets are\n"
 	"      --store-dir DIR        where the nests' files are\n"
+	"      --store-user NAME      whom the store's directories belong to, with --system\n"
+	"                             (default: tmpnest-store, where there is such a user)\n"
 	"      --foreground           stay, log to stderr, tell the service manager\n"
 	"      --idle-timeout TIME    end after this time without a nest: 90s, 5m, 2h, max\n"
 	"                             (default: 5m with --user, max with --system)\n"
@@ -55,6 +59,7 @@ enum {
 	OPTION_USER,
 	OPTION_RUNTIME,
 	OPTION_STORE,
+	OPTION_STORE_USER,
 	OPTION_FOREGROUND,
 	OPTION_FD_STORE,
 	OPTION_DEBUG,
@@ -69,6 +74,7 @@ static const struct option option_table[] = {
 	{"user", no_argument, NULL, OPTION_USER},
 	{"runtime-dir", required_argument, NULL, OPTION_RUNTIME},
 	{"store-dir", required_argument, NULL, OPTION_STORE},
+	{"store-user", required_argument, NULL, OPTION_STORE_USER},
 	{"foreground", no_argument, NULL, OPTION_FOREGROUND},
 	{"fd-store", no_argument, NULL, OPTION_FD_STORE},
 	{"debug", no_argument, NULL, OPTION_DEBUG},
@@ -111,6 +117,9 @@ static int take_option(TnOptions *options, int option)
 		return -1;
 	case OPTION_STORE:
 		options->store_dir = optarg;
+		return -1;
+	case OPTION_STORE_USER:
+		options->store_user = optarg;
 		return -1;
 	case OPTION_FOREGROUND:
 		options->foreground = true;
@@ -161,6 +170,28 @@ static int parse_options(TnOptions *options, int argc, char **argv)
 		return 1;
 	}
 	return -1;
+}
+
+/*
+ * Root's own processes without capabilities, as in a sandbox of root's, are stopped by the mode
+ * of directories that are not root's. 0, or an exit status.
+ */
+static int find_store_user(const TnOptions *options, TnScope scope, uid_t *ret)
+{
+	const char *name = options->store_user ? options->store_user : DEFAULT_STORE_USER;
+	const struct passwd *entry;
+
+	*ret = geteuid();
+	if (options->store_user && scope != TN_SCOPE_SYSTEM)
+		return misuse("--store-user: only with --system", name);
+	if (scope != TN_SCOPE_SYSTEM)
+		return 0;
+	entry = getpwnam(name);
+	if (entry)
+		*ret = entry->pw_uid;
+	else if (options->store_user)
+		return misuse("--store-user: no such user", name);
+	return 0;
 }
 
 /* sd_notify(3), READY=1, without its library. */
@@ -348,6 +379,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "tmpnestd: %s\n", why);
 		return 1;
 	}
+	r = find_store_user(&options, scope, &config.store_uid);
+	if (r > 0)
+		return r;
 	config.program = own_path(program, sizeof(program));
 	config.argv = argv;
 	config.notify_socket = options.fd_store ? getenv("NOTIFY_SOCKET") : NULL;

@@ -63,6 +63,7 @@ struct TnNest {
 	TnState *state;          /* likewise; NULL: there is no successor (tests) */
 	TnFdCache *dirs, *files; /* likewise; shared by all nests */
 	TnSpace *space;          /* likewise; NULL: not on the store's disk */
+	TnSpace *user_space;     /* of all nests of the owner; NULL: no limits */
 	int home;                /* nests/<id> in the daemon's store: holds the description */
 	TnStore store;
 	TnPolicy *policy; /* replaced between requests only, with `life` held */
@@ -121,7 +122,7 @@ typedef struct TnNestParts {
 	int64_t created_ns;
 	TnFrom from;
 	TnFdCache *dirs, *files;
-	TnSpace *space; /* borrowed, or NULL */
+	TnSpace *space, *user_space; /* borrowed, or NULL */
 	int home;
 	TnStore store;
 	TnPolicy *policy;

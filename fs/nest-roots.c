@@ -5,6 +5,7 @@
 #include "macros.h"
 #include "nest-private.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+
+TN_SYSCALLS = {
+	{SYS_fchmod},
+	{SYS_fchown},
+};
 
 /* The kernel asks for the attributes again, also where a sandbox uses them. */
 static void invalidate(TnNest *nest, uint64_t ino)

@@ -30,10 +30,16 @@ static void note_full(TnNest *nest, const char *why)
 
 int tn_nest_take_space(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *reservation)
 {
-	if (!nest->space || tn_space_take(nest->space, bytes, inodes) == 0)
+	const char *why = NULL;
+
+	if (nest->user_space && tn_space_take(nest->user_space, bytes, inodes) < 0)
+		why = "no room left by the limits of its user";
+	else if (nest->space && tn_space_take(nest->space, bytes, inodes) < 0)
+		why = "no room left by the reserve or the limits of the store";
+	if (!why)
 		return 0;
 	tn_reservation_clear(reservation);
-	note_full(nest, "no room left by the reserve or the limits of the store");
+	note_full(nest, why);
 	return -ENOSPC;
 }
 

@@ -92,6 +92,7 @@ static void take_parts(TnNest *nest, const TnNestParts *parts)
 	nest->dirs = parts->dirs;
 	nest->files = parts->files;
 	nest->space = parts->space;
+	nest->user_space = parts->user_space;
 	nest->device = -1;
 	nest->from.fd = -1;
 	nest->home = -1;
@@ -483,7 +484,7 @@ static bool await_refund(TnNest *nest)
 	}
 	nest->refund_waiters--;
 	pthread_mutex_unlock(&nest->refund_lock);
-	tn_serve_end_wait(nest->serve);
+	tn_serve_end_wait(nest->serve, nest);
 	return refunded;
 }
 

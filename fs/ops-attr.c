@@ -10,11 +10,17 @@
 
 #include "macros.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+
+TN_SYSCALLS = {
+	{SYS_fchmod},    {SYS_fchmodat},  {SYS_fchownat},   {SYS_ftruncate},
+	{SYS_fallocate}, {SYS_utimensat}, TN_CALL_READLINK, {SYS_statx},
+};
 
 static int reply_attr(TnRequest *request)
 {

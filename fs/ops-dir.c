@@ -6,12 +6,18 @@
 #include "ops.h"
 
 #include "macros.h"
+#include "syscalls.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
+
+TN_SYSCALLS = {
+	{SYS_getdents64},
+	{SYS_fsync},
+};
 
 #define DIRENT_BYTES 32768
 

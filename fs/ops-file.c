@@ -12,11 +12,17 @@
 
 #include "macros.h"
 #include "observe.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <string.h>
+
+TN_SYSCALLS = {
+	{SYS_pread64}, {SYS_pwrite64},  {SYS_fallocate}, {SYS_ftruncate},
+	{SYS_fsync},   {SYS_fdatasync}, {SYS_fchmod},
+};
 
 int tn_op_read(TnRequest *request)
 {

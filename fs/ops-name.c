@@ -13,12 +13,18 @@
 #include "macros.h"
 #include "nest-pins.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+
+TN_SYSCALLS = {
+	{SYS_mkdirat}, {SYS_mknodat},  {SYS_symlinkat},
+	{SYS_linkat},  {SYS_unlinkat}, {SYS_renameat2},
+};
 
 /* --- LOOKUP, FORGET ------------------------------------------------------------------ */
 

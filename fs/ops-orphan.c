@@ -12,6 +12,7 @@
 
 #include "macros.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+TN_SYSCALLS = {
+	{SYS_linkat},
+	TN_CALL_RENAMEAT,
+	{SYS_unlinkat},
+	{SYS_getdents64},
+};
 
 #define HELD_MOST 512U /* descriptors that one nest's inodes without a place may hold */
 

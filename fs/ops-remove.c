@@ -12,6 +12,7 @@
 #include "macros.h"
 #include "nest-pins.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +21,12 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+
+TN_SYSCALLS = {
+	{SYS_unlinkat},
+	TN_CALL_RENAMEAT,
+	{SYS_getdents64},
+};
 
 /* A name and what it stands for now. */
 typedef struct Entry {

@@ -8,6 +8,7 @@
 
 #include "journal.h"
 #include "macros.h"
+#include "sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +24,8 @@ static int open_unnamed(TnRequest *request, mode_t mode)
 	r = tn_resolve_dir(nest, request->node, &dir);
 	if (r == 0) {
 		tn_request_become_caller(request);
-		fd = openat(dir.fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode & 07777);
-		if (fd < 0)
-			r = -errno;
+		fd = tn_open_beneath(dir.fd, ".", O_TMPFILE | O_RDWR, mode & 07777);
+		r = fd < 0 ? fd : 0;
 	}
 	pthread_rwlock_unlock(&nest->tree);
 	return r < 0 ? r : fd;

@@ -12,12 +12,20 @@
 #include "journal.h"
 #include "macros.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+
+TN_SYSCALLS = {
+	{SYS_fgetxattr},
+	{SYS_fsetxattr},
+	{SYS_flistxattr},
+	{SYS_fremovexattr},
+};
 
 /* Opens the node for fgetxattr() and its kin: these refuse O_PATH descriptors. */
 static int open_node(TnRequest *request)

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "macros.h"
 #include "stranger.h"
+#include "syscalls.h"
 #include "why.h"
 
 #include <errno.h>
@@ -12,6 +13,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+
+TN_SYSCALLS = {
+	{SYS_getsockopt},
+	{SYS_fstatfs},
+	{SYS_ioctl, TN_ARG_IS(1, NS_GET_NSTYPE)},
+};
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77

@@ -34,16 +34,23 @@ void tn_registry_read_capacity(TnRegistry *registry)
 		return;
 	tn_capacity_load(registry->config.config_files, &capacity);
 	tn_space_set_capacity(&registry->space, &capacity);
+	tn_registry_set_user_capacity(registry, &capacity);
 }
 
-/* Sum of what the nests on the disk use: they are only looked at, under the list's lock. */
-static TnRoom sum_used(TnRegistry *registry)
+/* A user's memory nests count for him; for the disk only what lies on it. */
+static bool counts(const TnNest *nest, const TnUser *user)
+{
+	return user ? nest->uid == user->uid : nest->space != NULL;
+}
+
+/* Sum of what the nests use: they are only looked at, under the list's lock. */
+static TnRoom sum_used(TnRegistry *registry, const TnUser *user)
 {
 	TnRoom used = {0};
 
 	pthread_mutex_lock(&registry->lock);
 	for (const TnNest *nest = registry->list; nest; nest = nest->next) {
-		if (!nest->space)
+		if (!counts(nest, user))
 			continue;
 		used.bytes += atomic_load(&nest->account->bytes_used);
 		used.inodes += atomic_load(&nest->account->inodes_used);
@@ -68,9 +75,20 @@ static int look_at_disk(TnRegistry *registry, Look *ret)
 
 	tn_wiper_state(registry->wiper, &wiper);
 	ret->pending = wiper.left;
-	ret->used = sum_used(registry);
+	ret->used = sum_used(registry, NULL);
 	tn_space_get_capacity(&registry->space, &ret->capacity);
 	return tn_space_disk(&registry->space, &ret->disk);
+}
+
+/* The same for one user's limits, which are no disk's. */
+static void look_at_user(TnRegistry *registry, const TnUser *user, Look *ret)
+{
+	TnCapacity capacity;
+
+	tn_space_get_capacity(&registry->space, &capacity);
+	ret->capacity = tn_capacity_of_user(&capacity);
+	ret->used = sum_used(registry, user);
+	ret->disk = (TnDisk){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
 }
 
 static TnTenant tenant_of(TnNest *nest)
@@ -85,14 +103,14 @@ static TnTenant tenant_of(TnNest *nest)
 	};
 }
 
-static int look_at_tenants(TnRegistry *registry, Look *ret)
+static int look_at_tenants(TnRegistry *registry, const TnUser *user, Look *ret)
 {
 	size_t n, kept = 0;
 
-	ret->nests = tn_registry_list(registry, (uid_t)-1, &n);
+	ret->nests = tn_registry_list(registry, user ? user->uid : (uid_t)-1, &n);
 	ret->tenants = calloc(n ? n : 1, sizeof(TnTenant));
 	for (size_t i = 0; i < n; i++) {
-		if (!ret->tenants || !ret->nests[i]->space) {
+		if (!ret->tenants || !counts(ret->nests[i], user)) {
 			tn_nest_unref(ret->nests[i]);
 			continue;
 		}
@@ -145,12 +163,14 @@ static void evict_for_room(TnRegistry *registry, Look *look, size_t index, TnSho
 	       words_for(shortage));
 }
 
-static int explain(const Look *look, TnShortage shortage, char *why, size_t why_size)
+static int explain(const Look *look, const TnUser *user, TnShortage shortage, char *why,
+		   size_t why_size)
 {
-	snprintf(why, why_size,
-		 "no room in the store: %s, and no idle nest is left to evict (%zu in use; end or "
-		 "evict some, or raise the limits of [store] in tmpnest.conf)",
-		 words_for(shortage), look->n_in_use);
+	snprintf(
+		why, why_size,
+		"no room in the store%s: %s, and no idle nest is left to evict (%zu in use; end or "
+		"evict some, or raise the limits of [store] in tmpnest.conf)",
+		user ? " for this user" : "", words_for(shortage), look->n_in_use);
 	return -ENOSPC;
 }
 
@@ -161,31 +181,37 @@ static TnShortage shortage_of(const Look *look, const TnRoom *wanted)
 }
 
 /* Caller holds the capacity lock. */
-static int make_room(TnRegistry *registry, const TnRoom *wanted, char *why, size_t why_size)
+static int make_room(TnRegistry *registry, const TnUser *user, const TnRoom *wanted, char *why,
+		     size_t why_size)
 {
 	LOOK look = {0};
 	TnShortage shortage;
 
 	/* A disk that does not answer is for whoever writes to it. */
-	if (look_at_disk(registry, &look) < 0 || shortage_of(&look, wanted) == TN_ROOM_ENOUGH ||
-	    look_at_tenants(registry, &look) < 0)
+	if (user)
+		look_at_user(registry, user, &look);
+	else if (look_at_disk(registry, &look) < 0)
+		return 0;
+	if (shortage_of(&look, wanted) == TN_ROOM_ENOUGH ||
+	    look_at_tenants(registry, user, &look) < 0)
 		return 0;
 	while ((shortage = shortage_of(&look, wanted)) != TN_ROOM_ENOUGH) {
 		size_t index = tn_capacity_choose(look.tenants, look.n);
 
 		if (index == look.n)
-			return explain(&look, shortage, why, why_size);
+			return explain(&look, user, shortage, why, why_size);
 		evict_for_room(registry, &look, index, shortage);
 	}
 	return 0;
 }
 
-int tn_registry_make_room(TnRegistry *registry, const TnRoom *wanted, char *why, size_t why_size)
+int tn_registry_make_room(TnRegistry *registry, const TnUser *user, const TnRoom *wanted, char *why,
+			  size_t why_size)
 {
 	int r;
 
 	pthread_mutex_lock(&registry->capacity_lock);
-	r = make_room(registry, wanted, why, why_size);
+	r = make_room(registry, user, wanted, why, why_size);
 	pthread_mutex_unlock(&registry->capacity_lock);
 	return r;
 }
@@ -199,7 +225,9 @@ void tn_registry_keep_capacity(TnRegistry *registry)
 	TnRoom used;
 
 	tn_registry_read_capacity(registry);
-	tn_registry_make_room(registry, is_short ? &for_a_writer : &nothing, why, sizeof(why));
-	used = sum_used(registry);
+	tn_registry_make_room(registry, NULL, is_short ? &for_a_writer : &nothing, why,
+			      sizeof(why));
+	used = sum_used(registry, NULL);
 	tn_space_report(&registry->space, &used);
+	tn_registry_keep_users(registry, is_short);
 }

@@ -6,6 +6,7 @@
 #include "macros.h"
 #include "stranger.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,6 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+TN_SYSCALLS = {
+	{SYS_mkdirat},
+	{SYS_renameat2},
+	{SYS_fsync},
+};
 
 static bool has_control_bytes(const char *text)
 {
@@ -113,6 +120,8 @@ static void clear_from(TnFrom *from)
 void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const char *name,
 			    TnNestParts *ret)
 {
+	TnUser *user = tn_registry_user(registry, spec->uid);
+
 	*ret = (TnNestParts){
 		.config = &registry->config,
 		.registry = registry,
@@ -132,6 +141,7 @@ void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const 
 		.dirs = registry->dirs,
 		.files = registry->files,
 		.space = &registry->space,
+		.user_space = user ? &user->space : NULL,
 		.from = {.fd = -1},
 		.home = -1,
 		.store = {.data = -1, .orphans = -1, .mount = -1},
@@ -272,9 +282,11 @@ static int create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, ch
 {
 	char name[TN_NAME_MAX + 1];
 	TnNestParts parts;
-	TnPolicy *policy;
+	TnPolicy *policy = NULL;
 	int r = check_spec(registry, spec, why, why_size);
 
+	if (r == 0)
+		r = tn_registry_check_user_nests(registry, spec->uid, why, why_size);
 	if (r == 0)
 		r = build_policy(spec, &policy, why, why_size);
 	if (r < 0)
@@ -301,9 +313,14 @@ static int make_room(TnRegistry *registry, const TnNestSpec *spec, char *why, si
 	static const TnRoom wanted = {.bytes = TN_NEW_NEST_BYTES, .inodes = TN_NEW_NEST_INODES};
 	TnStoreKind kind = spec->store ? spec->store : registry->config.default_store;
 
-	if (kind == TN_STORE_MEMORY)
-		return 0;
-	return tn_registry_make_room(registry, &wanted, why, why_size);
+	const TnUser *user = tn_registry_find_user(registry, spec->uid);
+	int r = 0;
+
+	if (kind != TN_STORE_MEMORY)
+		r = tn_registry_make_room(registry, NULL, &wanted, why, why_size);
+	if (r == 0 && user)
+		r = tn_registry_make_room(registry, user, &wanted, why, why_size);
+	return r;
 }
 
 int tn_registry_create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, char *why,

@@ -9,6 +9,7 @@
 #include "macros.h"
 #include "recount.h"
 #include "sys.h"
+#include "syscalls.h"
 #include "wipe.h"
 
 #include <dirent.h>
@@ -18,6 +19,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+TN_SYSCALLS = {
+	{SYS_getdents64},
+};
 
 #define ORPHAN_STEPS 1024U
 

@@ -15,6 +15,14 @@
 
 #include <pthread.h>
 
+/* What one user's nests may take together, on a daemon for many users. */
+typedef struct TnUser {
+	uid_t uid;
+	TnSpace space; /* without a disk */
+	TnRoom used;   /* while the sums are made */
+	struct TnUser *next;
+} TnUser;
+
 struct TnRegistry {
 	TnRegistryConfig config;
 	TnState *state;   /* what a killed worker has left, and what this one will leave */
@@ -40,6 +48,7 @@ struct TnRegistry {
 	TnWiper *wiper;
 	TnSpace space; /* the store's disk; the janitor reports to it */
 	bool has_space;
+	_Atomic(TnUser *) users;       /* grows at its head; freed with the registry */
 	_Atomic bool short_of_room;    /* somebody was refused: the janitor makes room */
 	pthread_mutex_t capacity_lock; /* one at a time makes room; taken before `lock` */
 	TnConfigStamp config_stamp;    /* of the files that the capacity was read from */
@@ -95,10 +104,25 @@ void tn_registry_read_capacity(TnRegistry *registry);
 /* The janitor's round: reports what is used, evicts when it is too much. */
 void tn_registry_keep_capacity(TnRegistry *registry);
 /*
- * Evicts idle nests until `wanted` fits. 0, or -ENOSPC with the reason: all that may go has
- * gone. No lock may be held.
+ * Evicts idle nests until `wanted` fits: of all, or with a user of his, into his limits. 0, or
+ * -ENOSPC with the reason: all that may go has gone. No lock may be held.
  */
-int tn_registry_make_room(TnRegistry *registry, const TnRoom *wanted, char *why, size_t why_size);
+int tn_registry_make_room(TnRegistry *registry, const TnUser *user, const TnRoom *wanted, char *why,
+			  size_t why_size);
+
+/* --- registry-users.c --- */
+
+/* NULL: has no limits (root, a user's own daemon), or out of memory. Caller holds the lock. */
+TnUser *tn_registry_user(TnRegistry *registry, uid_t uid);
+/* Likewise, but never makes one; any lock. */
+TnUser *tn_registry_find_user(TnRegistry *registry, uid_t uid);
+/* The limits have changed. */
+void tn_registry_set_user_capacity(TnRegistry *registry, const TnCapacity *capacity);
+/* The janitor's round: evicts what is too much, reports what is used. */
+void tn_registry_keep_users(TnRegistry *registry, bool is_short);
+/* May the user make one more nest? 0, or -ENOSPC with the reason. Caller holds the lock. */
+int tn_registry_check_user_nests(TnRegistry *registry, uid_t uid, char *why, size_t why_size);
+void tn_registry_free_users(TnRegistry *registry);
 
 /* --- adopt.c; before any other thread runs --- */
 

@@ -5,6 +5,7 @@
 #include "macros.h"
 #include "serve.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+TN_SYSCALLS = {
+	{SYS_fchmod},
+	{SYS_fchown},
+	{SYS_renameat2},
+};
 
 /* Descriptors of all nests together. */
 #define DIRS_MOST 1024U
@@ -241,10 +248,17 @@ static bool put_aside(int store, const char *name)
 static int open_closed_dir(int store, const char *name)
 {
 	TN_AUTOFD fd = tn_open_dir_make(store, name, 0700);
+	struct stat above, st;
 
 	if ((fd == -ENOTDIR || fd == -ELOOP) && put_aside(store, name))
 		fd = tn_open_dir_make(store, name, 0700);
-	if (fd >= 0 && fchmod(fd, 0) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(store, &above) < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	/* The store may belong to a user for nothing else: root's processes neither. */
+	if ((st.st_uid != above.st_uid && fchown(fd, above.st_uid, (gid_t)-1) < 0) ||
+	    fchmod(fd, 0) < 0)
 		return -errno;
 	return tn_steal_fd(&fd);
 }
@@ -332,6 +346,7 @@ void tn_registry_free(TnRegistry *registry)
 		tn_nest_unref(nest);
 	}
 	tn_wiper_free(registry->wiper);
+	tn_registry_free_users(registry);
 	if (registry->has_space)
 		tn_space_clear(&registry->space);
 	for (size_t i = 0; i < registry->n_damaged; i++)

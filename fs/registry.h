@@ -121,6 +121,9 @@ uint64_t tn_registry_restarts(const TnRegistry *registry);
 typedef void (*TnLatencyVisit)(const char *operation, const TnLatency *latency, void *data);
 void tn_registry_each_latency(const TnRegistry *registry, TnLatencyVisit visit, void *data);
 
+/* How many sandboxes a user may run, as the configuration says; UINT64_MAX: any number. */
+uint64_t tn_registry_sandboxes_per_user(TnRegistry *registry);
+
 /* Nests that exist now, and how long none has existed (ns, 0 while there is one). */
 size_t tn_registry_count(TnRegistry *registry, int64_t *ret_empty_ns);
 

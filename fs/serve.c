@@ -7,6 +7,7 @@
 #include "macros.h"
 #include "nest-private.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +24,15 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
+TN_SYSCALLS = {
+	TN_CALL_EPOLL,  TN_CALL_POLL,  {SYS_eventfd2}, {SYS_setfsuid},
+	{SYS_setfsgid}, {SYS_geteuid}, {SYS_getegid},
+};
+
 #define THREADS_AT_START_MOST 8U
 #define HELD_UP_NS INT64_C(200000000) /* a request that takes longer holds its thread up */
+#define TURN_REQUESTS 32U             /* of one nest, before others have their turn */
+#define TURN_NS INT64_C(1000000)      /* likewise */
 #define STUCK_NS INT64_C(60000000000) /* one that takes longer is not going to end */
 
 /* Interrupts a thread's read: its handler does nothing. */
@@ -46,6 +54,8 @@ typedef struct Channel {
 	uint32_t index;
 	uint64_t serial; /* tells a reused Channel from the one an old event was for */
 	uint32_t users;  /* threads that are busy with it */
+	uint32_t waits;  /* those of them that wait for what another one does */
+	bool missed;     /* a thread has turned away; makes no events until one may enter */
 	bool used;
 	_Atomic bool closing; /* looked at without the lock between two requests */
 	/*
@@ -82,14 +92,16 @@ struct Thread {
 struct TnServe {
 	int epoll, stop;            /* stop: an eventfd that wakes every thread, once */
 	_Atomic unsigned n_threads; /* grows under the lock */
-	unsigned n_waiting;         /* threads that wait for what another one does */
+	unsigned n_busy;            /* threads that are with a channel */
+	unsigned n_missed;          /* channels that are missed */
+	unsigned n_waiting;         /* the busy ones that wait for what another one does */
 	unsigned n_steady;          /* threads that have a channel to themselves */
 	bool crowded;               /* more nests have something to ask than there are threads */
 	Thread threads[TN_SERVING_MOST];
 	TnState *state;
 	bool owns_state;
 
-	pthread_mutex_t lock; /* guards the channels, n_waiting, n_steady, crowded */
+	pthread_mutex_t lock; /* guards the channels, the counts above and crowded */
 	pthread_cond_t left;  /* a thread has left a closing channel */
 	Channel **channels;
 	uint32_t n_channels;
@@ -107,7 +119,49 @@ static uint64_t event_key(uint32_t index, uint64_t serial)
 #define STOP_KEY UINT64_MAX
 #define CHANNELS_MOST (1U << 24)
 
-/* The channel of an event, entered by this thread; NULL when it has gone since. */
+/* 0 or -errno. */
+static int channel_listen(TnServe *serve, const Channel *channel, int operation, bool on)
+{
+	struct epoll_event event = {
+		.events = (on ? EPOLLIN : 0U) | EPOLLET,
+		.data.u64 = event_key(channel->index, channel->serial),
+	};
+
+	return epoll_ctl(serve->epoll, operation, channel->device, &event) < 0 ? -errno : 0;
+}
+
+/* The lock is held, here and in the next three. */
+static void channel_forget_miss(TnServe *serve, Channel *channel)
+{
+	serve->n_missed -= channel->missed;
+	channel->missed = false;
+}
+
+/* On: makes an event also if there is something to read already. */
+static void channel_arm(TnServe *serve, Channel *channel, bool on)
+{
+	if (channel->steady)
+		return; /* it is not in the set */
+	channel_listen(serve, channel, EPOLL_CTL_MOD, on);
+	channel_forget_miss(serve, channel);
+	serve->n_missed += !on;
+	channel->missed = !on;
+}
+
+/*
+ * The fairness between nests, with the turns of drain(): one that nobody serves gets any
+ * thread; a further thread only while that leaves another one free. So a nest whose requests
+ * are many, or block, never has all threads. The lock is held.
+ */
+static bool may_enter(const TnServe *serve, const Channel *channel)
+{
+	return channel->users <= channel->waits || serve->n_busy + 1 < serve->n_threads;
+}
+
+/*
+ * The channel of an event, entered by this thread; NULL when it has gone since, or has its
+ * share of threads: then the next of them to leave looks again.
+ */
 static Channel *channel_enter(TnServe *serve, uint64_t key)
 {
 	uint32_t index = (uint32_t)(key & (CHANNELS_MOST - 1));
@@ -120,18 +174,35 @@ static Channel *channel_enter(TnServe *serve, uint64_t key)
 		    event_key(index, channel->serial) != key)
 			channel = NULL;
 	}
-	if (channel)
+	if (channel && !may_enter(serve, channel)) {
+		/* Without an event for each further request: the free thread sleeps. */
+		channel_arm(serve, channel, false);
+		channel = NULL;
+	}
+	if (channel) {
 		channel->users++;
+		serve->n_busy++;
+	}
 	pthread_mutex_unlock(&serve->lock);
 	return channel;
 }
 
-static void channel_leave(TnServe *serve, Channel *channel)
+/* more: there may be requests left, for whoever is next. */
+static void channel_leave(TnServe *serve, Channel *channel, bool more)
 {
 	pthread_mutex_lock(&serve->lock);
 	channel->users--;
+	serve->n_busy--;
 	if (channel->closing)
 		pthread_cond_broadcast(&serve->left);
+	else if (more || channel->missed)
+		channel_arm(serve, channel, true);
+	for (uint32_t i = 0; serve->n_missed > 0 && i < serve->n_channels; i++) {
+		Channel *other = serve->channels[i];
+
+		if (other->missed && !other->closing && may_enter(serve, other))
+			channel_arm(serve, other, true);
+	}
 	pthread_mutex_unlock(&serve->lock);
 }
 
@@ -154,17 +225,6 @@ static int channel_find_free(TnServe *serve)
 	if (!grown[serve->n_channels])
 		return -ENOMEM;
 	return (int)serve->n_channels++;
-}
-
-/* 0 or -errno. */
-static int channel_listen(TnServe *serve, const Channel *channel, int operation)
-{
-	struct epoll_event event = {
-		.events = EPOLLIN | EPOLLET,
-		.data.u64 = event_key(channel->index, channel->serial),
-	};
-
-	return epoll_ctl(serve->epoll, operation, channel->device, &event) < 0 ? -errno : 0;
 }
 
 /* The flag belongs to the open device, whichever descriptor or process sets it. */
@@ -204,7 +264,7 @@ int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 	 * the device blocking. */
 	r = set_blocking(device, false);
 	if (r == 0)
-		r = channel_listen(serve, channel, EPOLL_CTL_ADD);
+		r = channel_listen(serve, channel, EPOLL_CTL_ADD, true);
 	if (r < 0) {
 		pthread_mutex_lock(&serve->lock);
 		*channel = (Channel){0};
@@ -223,11 +283,12 @@ static void begin_steady(TnServe *serve, Thread *thread, Channel *channel)
 	    serve->n_steady + serve->n_waiting + 1 < serve->n_threads &&
 	    epoll_ctl(serve->epoll, EPOLL_CTL_DEL, channel->device, NULL) == 0) {
 		if (set_blocking(channel->device, true) == 0) {
+			channel_forget_miss(serve, channel);
 			channel->steady = true;
 			thread->steady = channel;
 			serve->n_steady++;
 		} else {
-			channel_listen(serve, channel, EPOLL_CTL_ADD);
+			channel_listen(serve, channel, EPOLL_CTL_ADD, true);
 		}
 	}
 	pthread_mutex_unlock(&serve->lock);
@@ -244,7 +305,7 @@ static void end_steady(TnServe *serve, Thread *thread)
 	if (!channel || set_blocking(channel->device, false) < 0)
 		return;
 	/* Makes an event if there is something to read now. */
-	if (!channel->closing && channel_listen(serve, channel, EPOLL_CTL_ADD) < 0) {
+	if (!channel->closing && channel_listen(serve, channel, EPOLL_CTL_ADD, true) < 0) {
 		set_blocking(channel->device, true);
 		return;
 	}
@@ -305,11 +366,22 @@ static void wake(TnServe *serve, const TnNest *nest)
 {
 	share_all(serve);
 	for (uint32_t i = 0; i < serve->n_channels; i++) {
-		const Channel *channel = serve->channels[i];
+		Channel *channel = serve->channels[i];
 
-		/* Setting the same again makes an event if there is something to read now. */
 		if (channel->used && !channel->closing && channel->nest == nest)
-			channel_listen(serve, channel, EPOLL_CTL_MOD);
+			channel_arm(serve, channel, true);
+	}
+}
+
+/* Adds to the waiting threads of a nest. The lock is held. */
+static void count_wait(TnServe *serve, const TnNest *nest, int change)
+{
+	serve->n_waiting += (unsigned)change;
+	for (uint32_t i = 0; i < serve->n_channels; i++) {
+		Channel *channel = serve->channels[i];
+
+		if (channel->used && channel->nest == nest && (change > 0 || channel->waits > 0))
+			channel->waits += (uint32_t)change;
 	}
 }
 
@@ -325,7 +397,7 @@ bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest, TnServeWait *wait)
 	begun = serve->n_threads > 0 &&
 		(serve->n_waiting + 1 < serve->n_threads || start_thread(serve) == 0);
 	if (begun)
-		serve->n_waiting++;
+		count_wait(serve, nest, 1);
 	pthread_mutex_unlock(&serve->lock);
 	return begun;
 }
@@ -358,10 +430,10 @@ bool tn_serve_has_settled(TnServe *serve, int device, TnServeWait *wait)
 	return true;
 }
 
-void tn_serve_end_wait(TnServe *serve)
+void tn_serve_end_wait(TnServe *serve, const TnNest *nest)
 {
 	pthread_mutex_lock(&serve->lock);
-	serve->n_waiting--;
+	count_wait(serve, nest, -1);
 	pthread_mutex_unlock(&serve->lock);
 }
 
@@ -395,6 +467,7 @@ void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
 		return;
 	}
 	channel->closing = true;
+	channel_forget_miss(serve, channel);
 	if (channel->steady)
 		set_blocking(device, false);
 	else
@@ -516,17 +589,27 @@ static void look_at_asker(Thread *thread, Channel *channel)
 	askers->requests = askers->changes = 0;
 }
 
-/* Serves what the device holds, or as long as the channel is its own. False when the superblock
- * has ended. */
-static bool drain(Thread *thread, Channel *channel)
+/*
+ * Serves what the device holds, or as long as the channel is its own; of one that is not, this
+ * turn's share: then *ret_more. False when the superblock has ended.
+ */
+static bool drain(Thread *thread, Channel *channel, bool *ret_more)
 {
 	TnSlot *slot = thread->slot;
+	int64_t begun = 0;
 
 	slot->device = channel->device;
 	slot->nest_id = tn_nest_id(channel->nest);
 	atomic_store(&thread->device, channel->device);
-	while (!channel->closing) {
+	for (unsigned served = 0; !channel->closing; served++) {
 		ssize_t n;
+
+		if (served > 0 && atomic_load(&slot->since_ns) - begun > TURN_NS)
+			served = TURN_REQUESTS;
+		if (served >= TURN_REQUESTS && !channel->steady) {
+			*ret_more = true;
+			return true;
+		}
 
 		atomic_fetch_or(&thread->turn, 1);
 		n = read_request(channel, slot);
@@ -538,6 +621,8 @@ static bool drain(Thread *thread, Channel *channel)
 			return errno != ENODEV && errno != ECONNABORTED;
 		if (n == 0)
 			return false; /* a device never says this, but a test's socket does */
+		if (!begun)
+			begun = atomic_load(&slot->since_ns);
 		tn_kill_point();
 		slot->reply_size = tn_dispatch(channel->nest, &thread->identity, slot->request,
 					       (size_t)n, slot->reply);
@@ -555,7 +640,7 @@ static bool drain(Thread *thread, Channel *channel)
 	return true;
 }
 
-static bool serve_channel(Thread *thread, Channel *channel)
+static bool serve_channel(Thread *thread, Channel *channel, bool *ret_more)
 {
 	bool goes_on;
 
@@ -563,7 +648,7 @@ static bool serve_channel(Thread *thread, Channel *channel)
 		thread->askers = (Askers){.serial = channel->serial};
 		atomic_fetch_add_explicit(&thread->moves, 1, memory_order_relaxed);
 	}
-	goes_on = drain(thread, channel);
+	goes_on = drain(thread, channel, ret_more);
 	atomic_store(&thread->device, -1);
 	if (channel->steady)
 		share(thread->serve, thread);
@@ -584,6 +669,7 @@ static void *serve_thread(void *data)
 		struct epoll_event event;
 		int n = epoll_wait(serve->epoll, &event, 1, thread->mapped ? SLOT_IDLE_MS : -1);
 		Channel *channel;
+		bool more = false;
 
 		if (n < 0 && errno != EINTR) {
 			tn_log(TN_LOG_ERROR, "serve: epoll_wait: %s", strerror(errno));
@@ -599,9 +685,9 @@ static void *serve_thread(void *data)
 		if (!channel)
 			continue;
 		map_buffers(thread);
-		if (!serve_channel(thread, channel))
+		if (!serve_channel(thread, channel, &more))
 			tn_nest_ended(channel->nest);
-		channel_leave(serve, channel);
+		channel_leave(serve, channel, more);
 	}
 }
 
@@ -622,8 +708,9 @@ static unsigned choose_threads(unsigned wanted)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
+	/* One more than can work at a time: see may_enter(). */
 	if (wanted == 0)
-		wanted = processors > 2 ? (unsigned)processors : 2;
+		wanted = (processors > 2 ? (unsigned)processors : 2) + 1;
 	return wanted < THREADS_AT_START_MOST ? wanted : THREADS_AT_START_MOST;
 }
 
@@ -717,7 +804,7 @@ static void look_at_steady(TnServe *serve)
 bool tn_serve_look(TnServe *serve)
 {
 	int64_t now = tn_monotonic();
-	unsigned taken = 0;
+	unsigned taken = 0, held_up = 0;
 	bool stuck = false;
 
 	pthread_mutex_lock(&serve->lock);
@@ -729,11 +816,15 @@ bool tn_serve_look(TnServe *serve)
 				       ? now - atomic_load(&slot->since_ns)
 				       : 0;
 
+		held_up += busy > HELD_UP_NS;
 		taken += busy > HELD_UP_NS || thread->steady;
 		stuck |= busy > STUCK_NS;
 	}
-	if (taken == serve->n_threads && start_thread(serve) < 0)
-		tn_log(TN_LOG_WARNING, "serve: all %u threads are held up", taken);
+	if (taken == serve->n_threads ||
+	    (held_up > 0 && taken + 1 >= serve->n_threads)) { /* see may_enter() */
+		if (start_thread(serve) < 0 && taken == serve->n_threads)
+			tn_log(TN_LOG_WARNING, "serve: all %u threads are held up", taken);
+	}
 	pthread_mutex_unlock(&serve->lock);
 	return !stuck;
 }

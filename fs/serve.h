@@ -14,8 +14,8 @@
 /* Its threads' slots lie in `state`, which is borrowed; NULL: in one of its own. 0 or -errno. */
 int tn_serve_new(TnServe **ret, TnState *state);
 /*
- * Starts the threads (0: one per processor, 2 to 8; more when some wait for others or are
- * held up), after what a predecessor has left in their slots was taken over. 0 or -errno.
+ * Starts the threads (0: one per processor and one, 3 to 8; more when some wait for others or
+ * are held up), after what a predecessor has left in their slots was taken over. 0 or -errno.
  */
 int tn_serve_start(TnServe *serve, unsigned n_threads);
 TnState *tn_serve_state(TnServe *serve);
@@ -44,6 +44,6 @@ typedef struct TnServeWait {
 
 bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest, TnServeWait *wait);
 bool tn_serve_has_settled(TnServe *serve, int device, TnServeWait *wait);
-void tn_serve_end_wait(TnServe *serve);
+void tn_serve_end_wait(TnServe *serve, const TnNest *nest);
 /* No thread touches the device any more when this returns. Not from a serving thread. */
 void tn_serve_remove(TnServe *serve, TnNest *nest, int device);

@@ -6,10 +6,15 @@
 #include "ops.h"
 
 #include "log.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>
+
+TN_SYSCALLS = {
+	{SYS_fstatfs},
+};
 
 /*
  * What we ask for, if the kernel offers it (linux/fuse.h, flags of INIT):

@@ -2,10 +2,15 @@
 #include "space.h"
 
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
 #include <time.h>
+
+TN_SYSCALLS = {
+	{SYS_fstatfs},
+};
 
 #define CREDIT_WHOLE (UINT64_C(64) * 1024 * 1024) /* up to here the whole room is given out */
 #define CREDIT_INODES_WHOLE UINT64_C(10000)

@@ -2,10 +2,17 @@
 #include "state.h"
 
 #include "macros.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+TN_SYSCALLS = {
+	{SYS_memfd_create},
+	{SYS_ftruncate},
+	{SYS_fstat},
+};
 
 #define MAGIC 0x6574617473746e74ULL
 /* A binary takes over what one of the same version has left. */
@@ -17,6 +24,7 @@ static int map(TnState **ret, int fd)
 
 	if (base == MAP_FAILED)
 		return -errno;
+	(void)madvise(base, sizeof(TnState), MADV_DONTDUMP);
 	*ret = base;
 	return 0;
 }

@@ -6,12 +6,17 @@
  */
 #include "quota.h"
 #include "store.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <string.h>
 #include <sys/ioctl.h>
+
+TN_SYSCALLS = {
+	{SYS_ioctl, TN_ARG_IS(1, FS_IOC_FIEMAP)},
+};
 
 #define EXTENTS_PER_CALL 64
 

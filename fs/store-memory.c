@@ -6,6 +6,7 @@
  */
 #include "quota.h"
 #include "store.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -29,6 +30,10 @@ typedef struct CacheCounts {
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
 #endif
+
+TN_SYSCALLS = {
+	{SYS_cachestat},
+};
 
 /*
  * A tmpfs file's pages are its page cache, and those swapped out count as evicted, so

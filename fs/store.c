@@ -4,6 +4,7 @@
 #include "macros.h"
 #include "quota.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,13 @@
 #include <string.h>
 #include <sys/statfs.h>
 #include <sys/xattr.h>
+
+TN_SYSCALLS = {
+	{SYS_fchmod},
+	{SYS_fchown},
+	{SYS_fgetxattr},
+	{SYS_flistxattr},
+};
 
 /* The tmpfs below a memory store refuses later than the account: it counts other things. */
 #define MEMORY_SPARE_BYTES (16ULL * 1024 * 1024)
@@ -92,9 +100,9 @@ int tn_store_open_memory(TnStore *ret, TnKeeperLink *keeper, uint64_t bytes, uin
 
 	if (mount < 0)
 		return mount;
-	root = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	root = tn_open_beneath(mount, ".", O_RDONLY | O_DIRECTORY, 0);
 	if (root < 0)
-		return -errno;
+		return root;
 	r = tn_store_open(ret, TN_STORE_MEMORY, root, uid, gid);
 	if (r == 0)
 		ret->mount = tn_steal_fd(&mount);

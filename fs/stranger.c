@@ -2,6 +2,7 @@
 #include "stranger.h"
 
 #include "log.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,11 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+TN_SYSCALLS = {
+	{SYS_statx},
+	{SYS_openat2},
+};
 
 #define WAITING_MOST 64U          /* closes that wait, all uids */
 #define WAITING_OF_UID 4U         /* more of one, and nothing more is received from it */

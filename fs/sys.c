@@ -2,6 +2,7 @@
 #include "sys.h"
 
 #include "macros.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,10 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
+
+TN_SYSCALLS = {
+	{SYS_openat2}, {SYS_mkdirat}, {SYS_unlinkat}, TN_CALL_RENAMEAT, {SYS_fsync}, {SYS_fstat},
+};
 
 int tn_open_beneath(int dir, const char *path, int flags, mode_t mode)
 {

@@ -3,11 +3,16 @@
 
 #include "macros.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
+
+TN_SYSCALLS = {
+	{SYS_getdents64},
+};
 
 #define DIRENT_BYTES 32768
 #define DIRENT_BYTES_FIRST 512 /* one entry of 255 bytes fits */

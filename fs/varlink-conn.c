@@ -3,10 +3,17 @@
 
 #include "macros.h"
 #include "scm.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+
+TN_SYSCALLS = {
+	{SYS_recvmsg},
+	{SYS_sendmsg},
+	{SYS_sendto},
+};
 
 /* Replies queued before the next one of a stream is asked for; one more always fits. */
 #define OUTPUT_HIGH ((gsize)TN_VARLINK_MESSAGE_MAX)

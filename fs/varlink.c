@@ -3,6 +3,7 @@
 
 #include "config.h"
 #include "macros.h"
+#include "syscalls.h"
 #include "why.h"
 
 #include <errno.h>
@@ -10,6 +11,10 @@
 #include <glib-unix.h>
 #include <string.h>
 #include <sys/socket.h>
+
+TN_SYSCALLS = {
+	{SYS_accept4},
+};
 
 #define DEFAULT_PER_UID 16
 #define DEFAULT_TOTAL 512

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "macros.h"
 #include "sys.h"
+#include "syscalls.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +13,13 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+
+TN_SYSCALLS = {
+	{SYS_fchmod},
+	{SYS_unlinkat},
+	{SYS_renameat2},
+	{SYS_getdents64},
+};
 
 #define STUCK_PREFIX "stuck-"
 #define DEEP_PREFIX "deep-"

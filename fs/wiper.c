@@ -5,6 +5,7 @@
 #include "log.h"
 #include "macros.h"
 #include "sys.h"
+#include "syscalls.h"
 #include "wipe.h"
 
 #include <dirent.h>
@@ -20,6 +21,12 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+TN_SYSCALLS = {
+	{SYS_getdents64},
+	{SYS_setpriority},
+	{SYS_ioprio_set},
+};
 
 #define STEPS 1024U /* between two looks at whether to stop */
 #define NICE 10

@@ -12,6 +12,7 @@
 #include "registry.h"
 #include "serve.h"
 #include "sys.h"
+#include "syscalls.h"
 #include "why.h"
 
 #include <errno.h>
@@ -26,6 +27,14 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+TN_SYSCALLS = {
+	{SYS_prctl, TN_ARG_IS(0, PR_SET_PDEATHSIG)},
+	{SYS_getppid},
+	{SYS_poll},
+	{SYS_ppoll},
+	{SYS_eventfd2},
+};
 
 #define SECOND_NS INT64_C(1000000000)
 #define BEAT_MS 500
@@ -235,8 +244,13 @@ static int wait_for_turn(const TnWorkerEnv *env)
 static int take_over(TnWorkerEnv *env, char *why, size_t why_size)
 {
 	int r = env->takes_over ? tn_descriptors_tidy(env) : 0;
+	int refusals;
 
-	return r < 0 ? tn_why(why, why_size, r, "worker: descriptors: %s", strerror(-r)) : 0;
+	if (r < 0)
+		return tn_why(why, why_size, r, "worker: descriptors: %s", strerror(-r));
+	/* Only now: nobody answers the refusals of one in waiting. */
+	refusals = tn_privileges_filter();
+	return refusals < 0 ? 0 : tn_keeper_refusals(env->keeper, refusals);
 }
 
 static void *run(void *data)
@@ -285,7 +299,7 @@ int tn_worker_main(TnWorkerEnv *env)
 	env->keeper = tn_keeper_link_new(env->link_socket);
 	if (!env->keeper)
 		return 1;
-	r = tn_privileges_drop(env->uid == 0, why, sizeof(why));
+	r = tn_privileges_worker(env->uid == 0, why, sizeof(why));
 	/* After the change of credentials, which would undo it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != env->keeper_pid)

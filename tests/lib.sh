@@ -285,6 +285,9 @@ stops_clean() {
 	local rest=
 	[ ! -d "$TMPNEST_STORE_DIR" ] || rest=$(store_entries "$TMPNEST_STORE_DIR")
 	[ ! -d "$TMPNEST_RUNTIME_DIR" ] || rest+=$(find "$TMPNEST_RUNTIME_DIR" -type s)
+	# and nothing that the worker needs is missing on its filter's list
+	[ ! -f "$TMPNEST_RUNTIME_DIR/tmpnestd.log" ] ||
+		rest+=$(grep 'system call .* is not on its list' "$TMPNEST_RUNTIME_DIR/tmpnestd.log" || true)
 	[ -z "$rest" ] || {
 		echo "left in the directories of the daemon: $rest" | head -20
 		return 1

@@ -132,6 +132,7 @@ one_case() {
 groups() {
 	printf 'check/includes\tcheck\t%s\n' "$ROOT/tests/check-includes"
 	printf 'check/claims\tcheck\t%s\n' "$ROOT/tests/check-claims"
+	printf 'check/opens\tcheck\t%s\n' "$ROOT/tests/check-opens"
 	[ ! -f "$BUILD/build.ninja" ] || meson introspect --tests "$BUILD" | /usr/bin/env python3 -c '
 import json, os, sys
 for test in json.load(sys.stdin):

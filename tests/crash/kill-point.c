@@ -4,6 +4,7 @@
  * kill-file.h. Linked into a tmpnestd of the tests only.
  */
 #include "journal.h"
+#include "syscalls.h"
 
 #include "dispatch.h"
 #include "kill-file.h"
@@ -13,6 +14,13 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+TN_SYSCALLS = {
+	{SYS_kill},
+#ifdef SYS_pause
+	{SYS_pause},
+#endif
+};
 
 static KillFile *map_file(void)
 {

@@ -29,8 +29,8 @@
 
 #include <cmocka.h>
 
-/* Not below /tmp, where a daemon must not be. */
-#define PLACE "/dev/shm"
+/* Not below /tmp or another world-writable directory, where a daemon must not be. */
+static const char *place;
 
 typedef struct Fixture {
 	char root[64];
@@ -43,7 +43,8 @@ static int set_up(void **state)
 {
 	Fixture *fixture = calloc(1, sizeof(*fixture));
 
-	strcpy(fixture->root, PLACE "/tn-test-XXXXXX");
+	snprintf(fixture->root, sizeof(fixture->root), "%s/tn-test-XXXXXX", place);
+	fixture->config.store_uid = geteuid();
 	assert_non_null(mkdtemp(fixture->root));
 	*state = fixture;
 	return 0;
@@ -85,7 +86,8 @@ static int open_and_close(Fixture *fixture, TnScope scope, const char *runtime, 
 	int r;
 
 	why[0] = '\0';
-	r = tn_keeper_dirs_open(&dirs, paths_at(fixture, scope, runtime, store), why, sizeof(why));
+	r = tn_keeper_dirs_open(&dirs, paths_at(fixture, scope, runtime, store),
+				fixture->config.store_uid, why, sizeof(why));
 	if (r == 0) {
 		tn_keeper_dirs_retire(&dirs);
 		tn_keeper_dirs_close(&dirs);
@@ -120,7 +122,7 @@ static void test_modes(void **state)
 		mode_t mask = umask(077);
 		TnKeeperDirs dirs;
 
-		assert_int_equal(tn_keeper_dirs_open(&dirs, paths, why, sizeof(why)), 0);
+		assert_int_equal(tn_keeper_dirs_open(&dirs, paths, geteuid(), why, sizeof(why)), 0);
 		umask(mask);
 		assert_int_equal(mode_of(paths->runtime_dir), cases[i].runtime);
 		assert_int_equal(mode_of(paths->store_dir), 0700);
@@ -168,8 +170,53 @@ static void test_parents(void **state)
 	assert_int_equal(mkdir(below(*state, "open"), 0700), 0);
 	assert_int_equal(chmod(below(*state, "open"), 0777), 0);
 	assert_int_equal(open_and_close(*state, TN_SCOPE_USER, "run", "open/store"), -EPERM);
+	/* Sticky or not: what others put there first would be in our place. */
 	assert_int_equal(chmod(below(*state, "open"), 01777), 0);
+	assert_int_equal(open_and_close(*state, TN_SCOPE_USER, "run", "open/store"), -EPERM);
+	assert_non_null(strstr(why, "writable for all"));
+	assert_int_equal(open_and_close(*state, TN_SCOPE_USER, "open/run", "store"), -EPERM);
+	assert_int_equal(chmod(below(*state, "open"), 0770), 0);
 	assert_int_equal(open_and_close(*state, TN_SCOPE_USER, "run", "open/store"), 0);
+}
+
+static void test_parents_of_others(void **state)
+{
+	if (geteuid() != 0) {
+		print_message("needs root to make a directory of another uid\n");
+		skip();
+	}
+	assert_int_equal(mkdir(below(*state, "theirs"), 0755), 0);
+	assert_int_equal(chown(below(*state, "theirs"), 12345, 0), 0);
+	assert_int_equal(open_and_close(*state, TN_SCOPE_SYSTEM, "run", "theirs/store"), -EPERM);
+	assert_non_null(strstr(why, "12345"));
+	/* A link's way counts as it is resolved. */
+	assert_int_equal(symlink("theirs", below(*state, "link")), 0);
+	assert_int_equal(open_and_close(*state, TN_SCOPE_SYSTEM, "run", "link/store"), -EPERM);
+	assert_int_equal(chown(below(*state, "theirs"), 0, 12345), 0);
+	assert_int_equal(open_and_close(*state, TN_SCOPE_SYSTEM, "run", "theirs/store"), 0);
+	assert_int_equal(chmod(below(*state, "theirs"), 0775), 0);
+	assert_int_equal(open_and_close(*state, TN_SCOPE_SYSTEM, "run", "theirs/store"), -EPERM);
+	assert_non_null(strstr(why, "group 12345"));
+}
+
+static void test_store_of_a_user_for_nothing_else(void **state)
+{
+	Fixture *fixture = *state;
+	struct stat st;
+
+	if (geteuid() != 0) {
+		print_message("needs root to give a directory away\n");
+		skip();
+	}
+	fixture->config.store_uid = 12345;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(open_and_close(fixture, TN_SCOPE_SYSTEM, "run", "store"), 0);
+		assert_int_equal(stat(below(fixture, "store"), &st), 0);
+		assert_int_equal(st.st_uid, 12345);
+		assert_int_equal(st.st_mode & 07777, 0700);
+		assert_int_equal(stat(below(fixture, "run"), &st), 0);
+		assert_int_equal(st.st_uid, 0);
+	}
 }
 
 static void test_links(void **state)
@@ -213,7 +260,7 @@ static void test_locks(void **state)
 	char pid[16];
 	TnKeeperDirs dirs;
 
-	assert_int_equal(tn_keeper_dirs_open(&dirs, &paths, why, sizeof(why)), 0);
+	assert_int_equal(tn_keeper_dirs_open(&dirs, &paths, geteuid(), why, sizeof(why)), 0);
 	snprintf(pid, sizeof(pid), "pid %d", getpid());
 	assert_int_equal(open_and_close(fixture, TN_SCOPE_USER, "run", "store2"), -EALREADY);
 	assert_non_null(strstr(why, pid));
@@ -625,6 +672,9 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_owner, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_parents, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_parents_of_others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_store_of_a_user_for_nothing_else, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stale_and_foreign_sockets, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_locks, set_up, tear_down),
@@ -639,8 +689,9 @@ int main(void)
 						tear_down),
 	};
 
-	if (access(PLACE, W_OK) < 0) {
-		puts("skipped: " PLACE " cannot be written");
+	place = geteuid() == 0 ? "/var/lib" : getenv("HOME");
+	if (!place || access(place, W_OK) < 0) {
+		puts("skipped: no directory that is not world-writable");
 		return 77;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
