@@ -106,8 +106,8 @@ static void start(Case *c)
 	c->env = (TnWorkerEnv){.paths = &c->paths, .uid = geteuid(), .gid = getegid()};
 	c->control.env = &c->env;
 	c->control.context = g_main_context_new();
-	c->control.recounts = g_thread_pool_new(tn_control_recount, &c->control, 1, FALSE, NULL);
-	c->control.walks = g_thread_pool_new(tn_control_walk, &c->control, 1, FALSE, NULL);
+	c->control.recounts = tn_jobs_new(1, tn_control_recount, &c->control);
+	c->control.walks = tn_jobs_new(1, tn_control_walk, &c->control);
 	config.methods = tn_control_methods(&config.n_methods);
 	g_main_context_push_thread_default(c->control.context);
 	c->control.server = tn_varlink_server_new(&config, c->control.context);
@@ -147,8 +147,8 @@ static void stop(Case *c)
 	g_main_context_pop_thread_default(c->control.context);
 	while (g_main_context_iteration(c->control.context, FALSE))
 		;
-	g_thread_pool_free(c->control.recounts, FALSE, TRUE);
-	g_thread_pool_free(c->control.walks, FALSE, TRUE);
+	tn_jobs_free(c->control.recounts);
+	tn_jobs_free(c->control.walks);
 	g_main_context_unref(c->control.context);
 	tn_event_hub_free(c->hub);
 	close(c->client);
