@@ -17,25 +17,28 @@ def faster(found, ours, other, more_is_better):
     return 1 / quotient if more_is_better else quotient
 
 
-def lines_of(rows, key):
-    """A header and a line for each row: medians (with the quartiles), then ratios."""
+def lines_of(rows, key, brief):
+    """A header and a line for each row: medians (unless brief, with the quartiles), then ratios."""
     names = list(rows[0]["subjects"])
     native, ours = names[0], [name for name in OURS if name in names]
     others = [name for name in names if name not in OURS and name != native]
     header = [key] + names
     for name in ours:
-        header += [f"{name} : {native}, slower"] + [f"{name} : {other}, faster" for other in others]
-    yield header + ["requests"]
+        header += [f"{name}: slower than {native}"] + [f"faster than {other}" for other in others]
+    requests = any(row.get("requests") for row in rows)
+    yield header + (["requests"] if requests else [])
     for row in rows:
         found, better = row["subjects"], row["unit"] == "1/s"
         cells = [row["words"] + (f", {row['clients']} at once" if "clients" in row else "")]
-        cells += [f"{number(found[n]['median'])} ({number(found[n]['low'])}-{number(found[n]['high'])})"
-                  for n in names]
+        for name in names:
+            low, high = number(found[name]["low"]), number(found[name]["high"])
+            cells.append(number(found[name]["median"]) + ("" if brief else f" ({low}-{high})"))
         for name in ours:
             cells.append(number(1 / faster(found, name, native, better)))
             cells += [number(faster(found, name, other, better)) for other in others]
-        requests = row.get("requests", {})
-        cells.append(" / ".join(number(sum(requests[name].values())) for name in ours if name in requests))
+        if requests:
+            each = row.get("requests", {})
+            cells.append(" / ".join(number(sum(each[name].values())) for name in ours if name in each))
         yield cells
 
 
@@ -81,8 +84,9 @@ def show(result, markdown=False):
     for part, key in (("micro", "us"), ("macro", "s"), ("clients", "operations a second")):
         rows = result.get(part, [])
         for placement in dict.fromkeys(row["placement"] for row in rows):
-            print(f"{part}, placement {placement}: median (quartiles), {key}\n")
-            table(lines_of([row for row in rows if row["placement"] == placement], key), markdown)
+            spread = "medians" if markdown else "median (quartiles)"
+            print(f"{part}, placement {placement}: {spread}, {key}\n")
+            table(lines_of([row for row in rows if row["placement"] == placement], key, markdown), markdown)
     if "launch" in result:
         show_launch(result["launch"])
     if "scale" in result:

@@ -209,18 +209,33 @@ static int cover_directory(int target, const char *path, unsigned attributes)
 	return tn_fail(-error, "cover: %s: cannot cover it: %s", path, strerror(error));
 }
 
-static int cover_read_only(int target, const char *path)
+/*
+ * All read-only covers show the same empty tmpfs: `*shared` is the first one's mount, or -1 as
+ * long as there is none.
+ */
+static int cover_read_only(int target, const char *path, int *shared)
 {
-	TN_AUTOFD mount = cover_directory(target, path, MOUNT_ATTR_RDONLY);
+	TN_AUTOFD clone = -1;
+	int error;
 
-	return mount < 0 ? mount : 0;
+	if (*shared < 0) {
+		*shared = cover_directory(target, path, MOUNT_ATTR_RDONLY);
+		return *shared < 0 ? *shared : 0;
+	}
+	clone = open_tree(*shared, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (clone >= 0 && move_mount(clone, "", target, "",
+				     MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0)
+		return 0;
+	error = errno;
+	return tn_fail(-error, "cover: %s: cannot cover it: %s", path, strerror(error));
 }
 
 /*
  * Covers hidden where it shows at path too. Another mount may lie on top of that: then
  * the path leads to something else, which is not ours to cover.
  */
-static int cover_alias(const TnMountTable *table, const Hidden *hidden, const char *path)
+static int cover_alias(const TnMountTable *table, const Hidden *hidden, const char *path,
+		       int *shared)
 {
 	TN_AUTOFD fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct statx st;
@@ -234,10 +249,10 @@ static int cover_alias(const TnMountTable *table, const Hidden *hidden, const ch
 	for (size_t i = 0; !is_hidden && i < table->n; i++)
 		is_part |= table->entries[i].id == st.stx_mnt_id &&
 			   strcmp(table->entries[i].point, path) == 0;
-	return is_hidden || is_part ? cover_read_only(fd, path) : 0;
+	return is_hidden || is_part ? cover_read_only(fd, path, shared) : 0;
 }
 
-static int cover_aliases(const HiddenSet *set)
+static int cover_aliases(const HiddenSet *set, int *shared)
 {
 	TN_AUTOFREE char *text = NULL;
 	TnMountTable table = {0};
@@ -258,7 +273,7 @@ static int cover_aliases(const HiddenSet *set)
 		for (size_t j = 0; r == 0 && j < aliases.n; j++)
 			/* its own path is covered last, by its descriptor */
 			if (strcmp(aliases.items[j], hidden->path) != 0)
-				r = cover_alias(&table, hidden, aliases.items[j]);
+				r = cover_alias(&table, hidden, aliases.items[j], shared);
 		tn_words_clear(&aliases);
 	}
 	tn_mount_table_clear(&table);
@@ -313,10 +328,11 @@ static int check_place(const char *path, const struct stat *view)
 static int cover_all(const HiddenSet *set, int view)
 {
 	TN_AUTOFD cover = -1;
-	int r = cover_aliases(set);
+	TN_AUTOFD shared = -1;
+	int r = cover_aliases(set, &shared);
 
 	for (size_t i = 1; r == 0 && i < set->n; i++)
-		r = cover_read_only(set->items[i].fd, set->items[i].path);
+		r = cover_read_only(set->items[i].fd, set->items[i].path, &shared);
 	if (r < 0)
 		return r;
 	cover = cover_directory(set->items[0].fd, set->items[0].path, 0);
