@@ -203,6 +203,13 @@ def several(text):
     return [word for word in text.split(",") if word]
 
 
+def save(arguments, result):
+    """After each part: what has been measured is not lost to what comes later."""
+    with open(arguments.output, "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1)
+        file.write("\n")
+
+
 def run(arguments, result):
     bench = Bench(arguments)
     parts = several(arguments.parts)
@@ -210,6 +217,13 @@ def run(arguments, result):
     peers = [tuple(peer.split("=", 1)) for peer in arguments.peer]
     subjects = choose(bench, several(arguments.subjects), peers)
     started = []
+    if "launch" in parts:
+        say("starts of sandboxes")
+        result["launch"] = launching.launch(bench)
+        save(arguments, result)
+    if "scale" in parts:
+        say(f"{arguments.nests} nests")
+        result["scale"] = launching.scale(bench, arguments.nests, say)
     try:
         if {"micro", "macro", "clients"} & set(parts):
             for subject in subjects:
@@ -219,8 +233,10 @@ def run(arguments, result):
             result["subjects"] = [{"name": s.name, "words": s.words} for s in subjects]
         if "micro" in parts:
             result["micro"] = micro(bench, subjects, where, several(arguments.operations))
+            save(arguments, result)
         if "clients" in parts:
             result["clients"] = clients(bench, subjects)
+            save(arguments, result)
         if "macro" in parts:
             chains, result["left_out"] = jobs.chosen(several(arguments.jobs) or None)
             for what in result["left_out"]:
@@ -228,16 +244,11 @@ def run(arguments, result):
             jobs.make_sources(bench.sources, chains)
             # Of three placements the one in the middle would double the time and tell little more.
             result["macro"] = macro(bench, subjects, [w for w in where if w[0] != "two"] or where, chains)
+            save(arguments, result)
     finally:
         for subject in started:
             subject.stop()
         shutil.rmtree(bench.sources, ignore_errors=True)
-    if "launch" in parts:
-        say("starts of sandboxes")
-        result["launch"] = launching.launch(bench)
-    if "scale" in parts:
-        say(f"{arguments.nests} nests")
-        result["scale"] = launching.scale(bench, arguments.nests, say)
 
 
 def main():
@@ -257,9 +268,7 @@ def main():
         print(f"bench: {error}", file=sys.stderr)
         return 1
     result["seconds"] = round(time.monotonic() - begun, 1)
-    with open(arguments.output, "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=1)
-        file.write("\n")
+    save(arguments, result)
     report.show(result)
     return 0
 
