@@ -11,6 +11,8 @@
 # user, where we are root), checks of the sources, builds with sanitizers (tests/sanitize.sh), and
 # at the end that nothing was left on the machine.
 #
+# TT_SANITIZE=1 runs the quick part of the builds with sanitizers, --long all of it.
+#
 # TMPNEST_BUILD names another build folder. TT_STRICT=1 makes a failure of each skip that
 # installing something would cure. TT_KEEP=1 keeps the directories of the tests. TT_JOBS
 # groups run at a time (2).
@@ -155,6 +157,7 @@ for test in json.load(sys.stdin):
 			done
 		done
 	done
+	[ -z "${TT_LONG:-}${TT_SANITIZE:-}" ] || printf 'sanitize/address\tsanitize\taddress\nsanitize/thread\tsanitize\tthread\n'
 	printf 'leaks\tleaks\t\n'
 }
 

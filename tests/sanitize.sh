@@ -81,12 +81,14 @@ sanitize_program() { # REPORTS COMMAND...
 	no_reports "$reports" && [ "$status" -eq 0 ]
 }
 
-sanitize_script() { # REPORTS SCRIPT CASE ROLE
+# The directory's name is short: a socket's path has 107 bytes at most.
+sanitize_script() { # REPORTS SCRIPT CASE ROLE NUMBER
 	local reports=$1 script=$2 case=$3 role=$4 log status=0
-	log=$(run_script "$role" "sanitize-$KIND-${script//\//-}-$case@$role" "$ROOT/tests/$script.sh" $case 2>&1) || status=$?
-	! grep '^not ok' <<<"$log" || status=1
+	# shellcheck disable=SC2086  # no word for all cases
+	log=$(run_script "$role" "$KIND$5@$role" "$ROOT/tests/$script.sh" $case 2>&1) || status=$?
+	! grep -q '^not ok' <<<"$log" || status=1
 	grep -q '^ok ' <<<"$log" || status=1
-	[ "$status" -eq 0 ] || printf '%s\n' "$log"
+	[ "$status" -eq 0 ] || sed 's/^/# /' <<<"$log"
 	no_reports "$reports" && [ "$status" -eq 0 ]
 }
 
@@ -106,13 +108,13 @@ sanitize() { # KIND
 	done <"$dir/programs"
 	if [ -z "${TT_LONG:-}" ]; then
 		for script in $(sanitize_cases "$KIND"); do
-			one_case $((++number)) "${script//_/ }" sanitize_script "$reports" "${script%:*}" "${script#*:}" root
+			one_case $((++number)) "${script//_/ }" sanitize_script "$reports" "${script%:*}" "${script#*:}" root "$number"
 		done
 	else
 		for script in "$ROOT"/tests/{integration,security}/*.sh; do
 			for role in $(bash "$script" --roles); do
 				name=$(basename "$(dirname "$script")")/$(basename "$script" .sh)
-				one_case $((++number)) "$name as $role" sanitize_script "$reports" "$name" '' "$role"
+				one_case $((++number)) "$name as $role" sanitize_script "$reports" "$name" '' "$role" "$number"
 			done
 		done
 	fi

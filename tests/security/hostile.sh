@@ -56,6 +56,7 @@ stays_within() { # INODES NAMES LENGTH
 	local limit
 	limit=$((BEFORE + $(nest_may_add "$@") + $(threads_may_add)))
 	echo "memory: $BEFORE before, $(worker_memory) now, $limit allowed"
+	[ -z "${ASAN_OPTIONS:-}${TSAN_OPTIONS:-}" ] || return 0 # a sanitizer has memory of its own
 	at_most 'memory of the worker' "$(worker_memory)" "$limit"
 }
 
