@@ -102,15 +102,15 @@ if command -v systemd-analyze >/dev/null; then
 		result $? "${unit##*/} starts $program"
 	done
 	# what would be done is said, and what it cannot read only complained about
-	said=$(systemd-sysusers --dry-run "$below/lib/sysusers.d/tmpnest.conf" 2>&1) && ! grep -vE "^(Creating (user|group) 'tmpnest'|Would write )" <<<"$said" | grep -q .
+	said=$(systemd-sysusers --dry-run "$below/lib/sysusers.d/tmpnest.conf" 2>&1) && ! grep -vE "^(Creating (user|group) 'tmpnest(-store)?'|Would write )" <<<"$said" | grep -q .
 	result $? 'the entry of systemd-sysusers' "$said"
 else
 	skip 'the units' 'systemd-analyze is missing (install systemd)'
 fi
 if command -v systemd-tmpfiles >/dev/null && [ "$(id -u)" -eq 0 ]; then
 	mkdir -p "$work/etc/etc"
-	printf 'root:x:0:0::/:/bin/sh\n' >"$work/etc/etc/passwd"
-	printf 'root:x:0:\n' >"$work/etc/etc/group"
+	printf 'root:x:0:0::/:/bin/sh\ntmpnest-store:x:990:990::/:/bin/false\n' >"$work/etc/etc/passwd"
+	printf 'root:x:0:\ntmpnest-store:x:990:\n' >"$work/etc/etc/group"
 	quiet 'the entry of systemd-tmpfiles' systemd-tmpfiles --create --root "$work/etc" "$below/lib/tmpfiles.d/tmpnest.conf"
 	[ "$(stat -c %a "$work/etc/run/tmpnest" "$work/etc/var/lib/tmpnest" | xargs)" = '755 700' ]
 	result $? 'it makes both directories'
