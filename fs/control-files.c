@@ -19,10 +19,7 @@
 #include <sys/xattr.h>
 
 TN_SYSCALLS = {
-	{SYS_getdents64},
-	{SYS_fgetxattr},
-	{SYS_flistxattr},
-	TN_CALL_READLINK,
+	{SYS_getdents64}, {SYS_fgetxattr}, {SYS_flistxattr}, {SYS_llistxattr}, TN_CALL_READLINK,
 };
 
 #define DIRENT_BYTES 32768

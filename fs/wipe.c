@@ -15,10 +15,10 @@
 #include <string.h>
 
 TN_SYSCALLS = {
-	{SYS_fchmod},
-	{SYS_unlinkat},
-	{SYS_renameat2},
-	{SYS_getdents64},
+#ifdef SYS_chmod
+	{SYS_chmod},
+#endif
+	{SYS_fchmodat}, {SYS_fchmod}, {SYS_unlinkat}, {SYS_renameat2}, {SYS_getdents64},
 };
 
 #define STUCK_PREFIX "stuck-"

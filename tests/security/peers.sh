@@ -7,7 +7,7 @@ only root a_users_sandbox_on_the_system_daemon a_proof_from_outside_does_not_hel
 	users_see_and_touch_only_their_own
 only user another_users_daemon_is_closed
 
-ASK=$TT_TESTS/security/varlink-ask.py
+ASK=${TT_TESTS:-}/security/varlink-ask.py
 REFUSED='org.tmpnest.Control.PermissionDenied refused: called from another user namespace'
 
 # The sockets under other names, that no mask knows: $SOCKS. Hard links of sockets are sockets.
@@ -16,6 +16,14 @@ expose_sockets() {
 	mkdir -p "$SOCKS/leases"
 	chmod 1777 "$SOCKS/leases"
 	ln "$TMPNEST_RUNTIME_DIR/attach.sock" "$TMPNEST_RUNTIME_DIR/control.sock" "$SOCKS"
+}
+
+# By the daemon, or before that by the client, to which the system's socket is nobody's in there.
+refused_in_words() {
+	case $err in
+	*'another user namespace'* | *'call from outside any sandbox'*) ;;
+	*) fail "$1: $err" ;;
+	esac
 }
 
 # What a payload with both sockets below $1 is told; run in the sandbox that the words after make.
@@ -30,10 +38,10 @@ try_both() { # SOCKETS WORD...
 	contains 'a method' "$out" "$REFUSED"
 	capture "$@" env TMPNEST_RUNTIME_DIR="$at" TMPNEST_STORE_DIR=/nonexistent tmpnest ls
 	differ 'status of ls' "$status" 0
-	contains 'ls' "$err" 'another user namespace'
+	refused_in_words ls
 	capture "$@" env TMPNEST_RUNTIME_DIR="$at" TMPNEST_STORE_DIR=/nonexistent tmpnest run -- echo got-in
 	lacks 'run' "$out" got-in
-	contains 'run' "$err" 'another user namespace'
+	refused_in_words run
 }
 
 case_from_the_host_both_sockets_answer() { # else the cases below would prove nothing
@@ -52,7 +60,7 @@ case_from_a_sandbox_of_ours() {
 	tmpnest daemon start
 	expose_sockets
 	try_both "$SOCKS" tmpnest run --nest a --bind "$SOCKS" --
-	try_both /tmp/x tmpnest run --nest a --bind "$SOCKS:/tmp/x" --
+	try_both /mnt tmpnest run --nest a --bind "$SOCKS:/mnt" --
 	tmpnest evict --force a
 }
 

@@ -91,7 +91,7 @@ case_idle_connections_of_one_user_keep_nobody_out() {
 	start_with A=
 	as_user_words
 	background hog "${AS_USER[@]}" "$TT_PYTHON" -c '
-import socket, sys, time
+import select, socket, sys, time
 held = []
 for kind, name in ((socket.SOCK_STREAM, "control"), (socket.SOCK_SEQPACKET, "attach")) * 100:
     s = socket.socket(socket.AF_UNIX, kind)
@@ -101,9 +101,12 @@ for kind, name in ((socket.SOCK_STREAM, "control"), (socket.SOCK_SEQPACKET, "att
         held.append(s)
     except OSError:
         pass
-print("held", len(held), flush=True)
+time.sleep(1)
+away = select.select(held, [], [], 0)[0]  # they were told so, or closed
+print("held %d" % (len(held) - len(away)), flush=True)
 time.sleep(60)' "$TMPNEST_RUNTIME_DIR"
 	wait_for_line hog held
+	at_most 'connections of one user' "$(sed -n 's/^held //p' "$TT_WORK/hog.log")" 32
 	runs 0 tmpnest ls
 	runs 0 tmpnest run -- true
 }
