@@ -89,6 +89,7 @@ fi
 . ./lib.sh
 [ -n "$OUTPUT" ] || OUTPUT=$BUILD/bench/results.json
 place=/var/lib/tmpnest-bench.$$
+trap 'umount -l "$place/tmpfs"; rm -rf --one-file-system "$place"' EXIT # until bench_begin has its own
 mkdir -p "$place/tmpfs" && mount -t tmpfs -o mode=755 tmpnest-bench "$place/tmpfs" || exit 1
 [ "$BACKING" = disk ] || BENCH_STORE=$place/tmpfs/store
 bench_begin
