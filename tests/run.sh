@@ -146,12 +146,14 @@ for test in json.load(sys.stdin):
     words = ["env"] + [f"{k}={v}" for k, v in test["env"].items()]
     words += ["timeout", "-k", "5", str(test["timeout"])] + test["cmd"]
     print(f"{folder}/{name}\tmeson\t" + "\x1f".join(words))'
-	local kind script role
+	local kind script role roles
 	for kind in integration security programs stubs; do
 		for script in "$ROOT/tests/$kind"/*.sh; do
 			# the suite of programs takes its time; by name it also runs its quick part alone
 			[ "${script##*/}" != suite.sh ] || [ -n "${TT_LONG:-}" ] || [ "${#FILTERS[@]}" -gt 0 ] || continue
-			for role in $(bash "$script" --roles); do
+			roles=$(bash "$script" --roles)
+			[ -n "$roles" ] || printf '%s/%s@no-role\tcheck\tfalse\n' "$kind" "$(basename "$script" .sh)"
+			for role in $roles; do
 				[ "$role" = user ] || [ "$(id -u)" -eq 0 ] || continue
 				printf '%s/%s@%s\tscript\t%s\n' "$kind" "$(basename "$script" .sh)" "$role" "$script"
 			done
