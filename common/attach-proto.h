@@ -45,6 +45,7 @@ enum {
 	TN_ATTACH_NO_VAR_TMP = 1 << 3,
 	TN_ATTACH_HAS_LEASE = 1 << 4,
 	TN_ATTACH_NO_XATTRS = 1 << 5,
+	TN_ATTACH_WRITEBACK = 1 << 6,
 };
 
 typedef enum TnStoreKind {

@@ -13,6 +13,7 @@
 #include "charge.h"
 #include "dispatch.h"
 #include "events.h"
+#include "handles.h"
 #include "journal.h"
 #include "log.h"
 #include "macros.h"
@@ -47,6 +48,7 @@ static void close_descriptors(TnArenaHeader *header)
 	tn_close(&fds->orphans);
 	tn_close(&fds->mount);
 	tn_close(&fds->from);
+	tn_close(&fds->image);
 }
 
 static int build(TnRegistry *registry, TnArena *arena, TnDescription *description, TnNest **ret)
@@ -63,6 +65,9 @@ static int build(TnRegistry *registry, TnArena *arena, TnDescription *descriptio
 		.data = fds->data,
 		.orphans = fds->orphans,
 		.mount = fds->mount,
+		.image = fds->image,
+		.base = arena->header->store_base,
+		.kernel_counts = atomic_load(&arena->header->kernel_counts),
 	};
 	parts.arena = arena;
 	if (!parts.store.ops)
@@ -119,7 +124,7 @@ static void give_up(TnRegistry *registry, TnNest *nest, const char *why)
 	       nest->name, why);
 	close_descriptors(nest->arena.header);
 	nest->home = nest->device = nest->from.fd = -1;
-	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1};
+	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1, .image = -1};
 	tn_registry_list_drop(registry, nest);
 }
 
@@ -222,11 +227,13 @@ static void mend_references(TnNest *nest, TnSlot *slot)
 	tn_journal_mend_references(nest, &slot->journal);
 }
 
-/* References of a reply that is whole are the kernel's; all others are given anew. */
+/* References and open files of a whole reply are the kernel's; all others are given anew. */
 static void take_references_back(TnNest *nest, TnSlot *slot)
 {
-	if (atomic_load(&slot->state) == TN_SLOT_READ)
-		tn_journal_undo_references(nest, &slot->journal);
+	if (atomic_load(&slot->state) != TN_SLOT_READ)
+		return;
+	tn_journal_undo_references(nest, &slot->journal);
+	tn_handle_take_back(nest);
 }
 
 /* What a file is charged is looked up anew when the store may have been changed already. */

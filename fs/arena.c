@@ -21,10 +21,14 @@ TN_SYSCALLS = {
 #define NODES_SIZE ((size_t)TN_NODES_MAX * sizeof(TnNode))
 #define LINKS_SIZE ((size_t)TN_LINKS_MAX * sizeof(TnLink))
 #define NAMES_SIZE ((size_t)TN_NAME_UNITS_MAX * TN_NAME_UNIT)
+#define HANDLES_SIZE ((size_t)TN_HANDLES_MAX * sizeof(TnHandle))
+#define OPENED_SIZE ((size_t)TN_NODES_MAX * sizeof(TnOpened))
 #define NODES_OFFSET HEADER_SIZE
 #define LINKS_OFFSET (NODES_OFFSET + NODES_SIZE)
 #define NAMES_OFFSET (LINKS_OFFSET + LINKS_SIZE)
-#define LIFE_OFFSET (NAMES_OFFSET + NAMES_SIZE)
+#define HANDLES_OFFSET (NAMES_OFFSET + NAMES_SIZE)
+#define OPENED_OFFSET (HANDLES_OFFSET + HANDLES_SIZE)
+#define LIFE_OFFSET (OPENED_OFFSET + OPENED_SIZE)
 #define ARENA_SIZE (LIFE_OFFSET + 2 * TN_LIFE_SIZE)
 
 _Static_assert(sizeof(TnArenaHeader) <= HEADER_SIZE, "the header has its own pages");
@@ -36,6 +40,8 @@ static void lay_out(TnArena *arena)
 	arena->nodes = (TnNode *)(arena->base + NODES_OFFSET);
 	arena->links = (TnLink *)(arena->base + LINKS_OFFSET);
 	arena->names = (char *)(arena->base + NAMES_OFFSET);
+	arena->handles = (TnHandle *)(arena->base + HANDLES_OFFSET);
+	arena->opened = (TnOpened *)(arena->base + OPENED_OFFSET);
 	arena->life = (char *)(arena->base + LIFE_OFFSET);
 }
 
@@ -44,6 +50,7 @@ static void start_empty(TnArenaHeader *header)
 	header->nodes_end = 1;
 	header->links_end = 1;
 	header->names_end = 1;
+	header->handles_end = 1;
 }
 
 /* 0 or -errno; does not take fd yet. */
@@ -73,7 +80,7 @@ int tn_arena_init(TnArena *ret, uint64_t nest_id)
 	if (r < 0)
 		return r;
 	ret->fd = tn_steal_fd(&fd);
-	ret->header->descriptors = (TnArenaDescriptors){-1, -1, -1, -1, -1, -1};
+	ret->header->descriptors = (TnArenaDescriptors){-1, -1, -1, -1, -1, -1, -1};
 	ret->header->version = TN_ARENA_VERSION;
 	ret->header->nest_id = nest_id;
 	ret->header->next_node_id = 1;
@@ -101,7 +108,8 @@ int tn_arena_open(TnArena *ret, int fd, uint64_t nest_id)
 	    header->nest_id != nest_id || header->nodes_end < 1 ||
 	    header->nodes_end > TN_NODES_MAX || header->links_end < 1 ||
 	    header->links_end > TN_LINKS_MAX || header->names_end < 1 ||
-	    header->names_end > TN_NAME_UNITS_MAX) {
+	    header->names_end > TN_NAME_UNITS_MAX || header->handles_end < 1 ||
+	    header->handles_end > TN_HANDLES_MAX) {
 		tn_arena_clear(ret);
 		return -EBADMSG;
 	}

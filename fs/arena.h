@@ -17,12 +17,13 @@
 #include <stdint.h>
 
 #define TN_ARENA_MAGIC 0x616e6574736e6d74ULL
-#define TN_ARENA_VERSION 2
+#define TN_ARENA_VERSION 3
 
 #define TN_NODES_MAX (1U << 24)
 #define TN_LINKS_MAX (1U << 24)
 #define TN_NAME_UNIT 16U /* names are stored in units of this many bytes */
 #define TN_NAME_UNITS_MAX (1U << 26)
+#define TN_HANDLES_MAX (1U << 20) /* files that are open at a time, where OPEN is asked for */
 #define TN_OPCODES 64
 
 /* Threads that serve at most; each has a journal (journal.h), and one more is for the nests'
@@ -78,9 +79,34 @@ typedef struct TnLink {
 	uint32_t name_length;
 } TnLink;
 
+/*
+ * One open file of a nest whose opens the kernel asks for (handles.h). Index 0 is "none". The
+ * kernel knows it as generation << 32 | index.
+ */
+typedef struct TnHandle {
+	uint32_t node;
+	uint32_t generation; /* of the record: raised each time it is taken */
+	uint32_t flags;      /* written last; 0: free */
+	uint32_t next_free;  /* in the free list, which is made anew by a successor */
+} TnHandle;
+
+enum { /* flags of a handle */
+       TN_HANDLE_USED = 1 << 0,
+       TN_HANDLE_WRITES = 1 << 1, /* open for writing */
+       TN_HANDLE_PLAIN = 1 << 2,  /* by READ and WRITE after all, not passed through */
+};
+
+/* What is open of a node; by its index. The counts are made anew by a successor. */
+typedef struct TnOpened {
+	uint32_t opens, writers, plain;
+	int32_t backing;  /* id by which the kernel knows the store's file, while any is open; 0 */
+	uint32_t written; /* 0, or how often it was opened for writing: a mapping may still change
+			     it */
+} TnOpened;
+
 /* What a nest has open that outlives a worker; numbers in the table that all workers share. */
 typedef struct TnArenaDescriptors {
-	int32_t home, data, orphans, mount, from;
+	int32_t home, data, orphans, mount, from, image;
 	_Atomic int32_t device; /* of the live superblock, or -1 */
 } TnArenaDescriptors;
 
@@ -107,6 +133,10 @@ typedef struct TnArenaHeader {
 	_Atomic uint32_t evicting, attached_once;
 	_Atomic uint32_t recount_due; /* a change was given up halfway: nest-private.h */
 	_Atomic uint32_t life_copy; /* which copy of the attachments holds (nest-life.c); 0: none */
+	_Atomic uint32_t data_path; /* TnDataPath */
+	uint64_t store_base;        /* TnStore.base */
+	_Atomic uint32_t kernel_counts; /* bytes are limited and counted by the store itself */
+	uint32_t handles_end;           /* first never-used handle */
 	_Atomic uint64_t
 		view_dev; /* st_dev of the mounts of this superblock or the last, 0: unknown */
 } TnArenaHeader;
@@ -117,6 +147,8 @@ typedef struct TnArena {
 	TnArenaHeader *header;
 	TnNode *nodes;
 	TnLink *links;
+	TnHandle *handles;
+	TnOpened *opened; /* by node index */
 	char *names;
 	char *life; /* two copies of TN_LIFE_SIZE bytes */
 } TnArena;

@@ -7,6 +7,14 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+/* Such a store's bytes are in no account: nothing is known of a file, or settled. */
+static bool is_uncounted(const TnNest *nest, TnReservation *reservation)
+{
+	if (nest->store.kernel_counts && reservation)
+		tn_reservation_clear(reservation);
+	return nest->store.kernel_counts;
+}
+
 static uint64_t page_of(uint64_t offset)
 {
 	return offset / TN_PAGE_SIZE;
@@ -55,7 +63,7 @@ int tn_charge_load(TnNest *nest, TnNode *node, int fd)
 {
 	int64_t pages;
 
-	if (node->charge & TN_CHARGE_KNOWN)
+	if ((node->charge & TN_CHARGE_KNOWN) || is_uncounted(nest, NULL))
 		return 0;
 	pages = count_pages(nest, fd);
 	if (pages < 0)
@@ -72,7 +80,7 @@ int tn_charge_missing(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint6
 	int64_t present;
 
 	*ret_exact = true;
-	if (size == 0) {
+	if (size == 0 || is_uncounted(nest, NULL)) {
 		*ret_pages = 0;
 		return 0;
 	}
@@ -100,6 +108,8 @@ int tn_charge_grown(TnNest *nest, TnNode *node, int fd, uint64_t offset, uint64_
 	uint64_t first = page_of(offset), end = page_end(offset + done), pages = node->pages;
 	uint8_t charge = node->charge;
 
+	if (is_uncounted(nest, reservation))
+		return 0;
 	if (done == 0) {
 		/* A failed call may have left storage behind all the same. */
 		return tn_charge_recount(nest, node, fd, reservation);
@@ -121,6 +131,8 @@ int tn_charge_truncated(TnNest *nest, TnNode *node, int fd, uint64_t size)
 	uint64_t end = page_end(size), now = node->pages;
 	uint8_t charge = node->charge;
 
+	if (is_uncounted(nest, NULL))
+		return 0;
 	if (charge & TN_CHARGE_SPARSE) {
 		int64_t pages = count_pages(nest, fd);
 
@@ -138,9 +150,12 @@ int tn_charge_truncated(TnNest *nest, TnNode *node, int fd, uint64_t size)
 
 int tn_charge_recount(TnNest *nest, TnNode *node, int fd, TnReservation *reservation)
 {
-	int64_t pages = count_pages(nest, fd);
 	uint8_t charge = node->charge & (uint8_t)~TN_CHARGE_SPARSE;
+	int64_t pages;
 
+	if (is_uncounted(nest, reservation))
+		return 0;
+	pages = count_pages(nest, fd);
 	if (pages < 0)
 		return (int)pages;
 	set_pages(nest, node, (uint64_t)pages, pages > 0 ? charge | TN_CHARGE_SPARSE : charge,
@@ -155,7 +170,8 @@ void tn_charge_after_death(TnNest *nest, uint32_t index, uint64_t offset, bool s
 	int64_t pages;
 	uint8_t charge;
 
-	if (!(node->charge & TN_CHARGE_KNOWN) || tn_resolve_file(nest, index, &file) < 0)
+	if (is_uncounted(nest, NULL) || !(node->charge & TN_CHARGE_KNOWN) ||
+	    tn_resolve_file(nest, index, &file) < 0)
 		return;
 	pages = count_pages(nest, file.fd);
 	if (pages < 0)

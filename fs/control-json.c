@@ -156,7 +156,14 @@ void tn_control_nest_text(GString *out, const TnNestInfo *info)
 	append_flag(out, "keep", info->keep);
 	append_flag(out, "durable", info->durable);
 	append_flag(out, "xattrs", !info->no_xattrs);
+	append_flag(out, "writeback", info->writeback);
 	append_word(out, "store", name_of(stores, G_N_ELEMENTS(stores), info->store, "dir"));
+	append_word(out, "data_path",
+		    info->data_path == TN_PATH_PASSTHROUGH ? "passthrough" : "mediated");
+	if (info->data_path != TN_PATH_PASSTHROUGH)
+		append_word(out, "mediated_because", tn_data_path_reason(info->data_path));
+	append_count(out, "open_files", info->open_files);
+	append_count(out, "open_writers", info->open_writers);
 	append_count(out, "attachments", info->attachments);
 	append_count(out, "bytes_used", info->bytes_used);
 	append_limit(out, "bytes_limit", info->bytes_limit);

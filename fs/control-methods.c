@@ -100,7 +100,7 @@ static void create_nest(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	const TnPeer *caller = tn_varlink_call_peer(call);
 	const char *name = NULL, *store = NULL;
 	g_autofree const char **deny = NULL, **read_only = NULL;
-	gboolean durable = FALSE, xattrs = TRUE;
+	gboolean durable = FALSE, xattrs = TRUE, writeback = FALSE;
 	Limits limits = limits_absent;
 	const TnVarlinkParam params[] = {
 		{"name", TN_VARLINK_STRING, TRUE, &name},
@@ -110,6 +110,7 @@ static void create_nest(TnVarlinkCall *call, JsonObject *parameters, void *data)
 		{"idle_ttl", TN_VARLINK_INT, FALSE, &limits.idle_ttl},
 		{"durable", TN_VARLINK_BOOL, FALSE, &durable},
 		{"xattrs", TN_VARLINK_BOOL, FALSE, &xattrs},
+		{"writeback", TN_VARLINK_BOOL, FALSE, &writeback},
 		{"store", TN_VARLINK_STRING, FALSE, &store},
 		{"deny", TN_VARLINK_STRINGS, FALSE, &deny},
 		{"read_only", TN_VARLINK_STRINGS, FALSE, &read_only},
@@ -127,6 +128,7 @@ static void create_nest(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	spec.name = name;
 	spec.durable = durable;
 	spec.no_xattrs = !xattrs;
+	spec.writeback = writeback;
 	spec.deny = deny;
 	spec.n_deny = count_strings(deny);
 	spec.read_only = read_only;
@@ -166,7 +168,10 @@ static void set_limits(TnVarlinkCall *call, JsonObject *parameters, void *data)
 		return;
 	}
 	tn_nest_unref(nest);
-	tn_control_error_from(&error, r, NULL);
+	tn_control_error_from(&error, r,
+			      r == -EPERM ? "the daemon has no CAP_SYS_RESOURCE, without which an "
+					    "image cannot grow"
+					  : NULL);
 	tn_control_fail(call, name, &error);
 }
 

@@ -61,6 +61,7 @@ static void write_description(FILE *out, TnNest *nest)
 	fprintf(out, "keep %d\n", nest->keep);
 	fprintf(out, "durable %d\n", nest->durable);
 	fprintf(out, "no-xattrs %d\n", nest->no_xattrs);
+	fprintf(out, "writeback %d\n", nest->writeback);
 	fprintf(out, "frozen %d\n", atomic_load(&nest->frozen));
 	fprintf(out, "store %s\n", nest->store.ops->name);
 	fprintf(out, "bytes %" PRIu64 "\n", atomic_load(&nest->account->bytes_limit));
@@ -204,6 +205,8 @@ static bool parse_line(const char *key, const char *value, TnDescription *ret)
 		return parse_flag(value, &ret->durable);
 	if (strcmp(key, "no-xattrs") == 0)
 		return parse_flag(value, &ret->no_xattrs);
+	if (strcmp(key, "writeback") == 0)
+		return parse_flag(value, &ret->writeback);
 	if (strcmp(key, "frozen") == 0)
 		return parse_flag(value, &ret->frozen);
 	if (number > INT64_MAX && strcmp(key, "created") == 0)

@@ -14,7 +14,7 @@ typedef struct TnDescription {
 	char name[TN_NAME_MAX + 1];
 	uid_t uid;
 	gid_t gid;
-	bool ephemeral, keep, durable, no_xattrs, frozen;
+	bool ephemeral, keep, durable, no_xattrs, writeback, frozen;
 	TnStoreKind store;
 	uint64_t bytes, inodes, ttl, idle_ttl;
 	int64_t created_ns, last_used_ns; /* the latter by the time of the file */

@@ -56,6 +56,7 @@ static void keep_nest(const TnState *state, const TnStateNest *entry, Keep *all)
 	keep(fds->orphans, all);
 	keep(fds->mount, all);
 	keep(fds->from, all);
+	keep(fds->image, all);
 	keep(atomic_load(&fds->device), all);
 	tn_life_each_lease(&arena, keep, all);
 	for (uint32_t i = 1; i < arena.header->nodes_end; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dispatch.h"
 
+#include "handles.h"
 #include "journal.h"
 #include "log.h"
 #include "macros.h"
@@ -28,9 +29,9 @@ typedef struct Row {
 #define ARG(type) .arg_size = sizeof(struct type)
 
 /*
- * OPEN, OPENDIR, CREATE, FLUSH and ACCESS are ENOSYS on purpose: open and close of a known
- * file then cost no round trip, files are made by MKNOD, and the kernel checks permissions
- * itself. Locks are the kernel's own.
+ * OPENDIR, FLUSH and ACCESS are ENOSYS on purpose, and on the mediated path OPEN and CREATE are:
+ * open and close of a known file then cost no round trip, files are made by MKNOD, and the
+ * kernel checks permissions itself. Locks are the kernel's own.
  */
 static const Row rows[TN_OPCODES] = {
 	[FUSE_LOOKUP] = {"LOOKUP", tn_op_lookup, .names = 1},
@@ -46,11 +47,11 @@ static const Row rows[TN_OPCODES] = {
 	[FUSE_RMDIR] = {"RMDIR", tn_op_rmdir, .names = 1},
 	[FUSE_RENAME] = {"RENAME", tn_op_rename, ARG(fuse_rename_in), .names = 2},
 	[FUSE_LINK] = {"LINK", tn_op_link, ARG(fuse_link_in), .names = 1},
-	[FUSE_OPEN] = {"OPEN", .error = ENOSYS},
+	[FUSE_OPEN] = {"OPEN", tn_op_open, ARG(fuse_open_in)},
 	[FUSE_READ] = {"READ", tn_op_read, ARG(fuse_read_in)},
 	[FUSE_WRITE] = {"WRITE", tn_op_write, ARG(fuse_write_in)},
 	[FUSE_STATFS] = {"STATFS", tn_op_statfs, .no_node = true},
-	[FUSE_RELEASE] = {"RELEASE", .error = 0, .no_node = true},
+	[FUSE_RELEASE] = {"RELEASE", tn_op_release, .no_node = true},
 	[FUSE_FSYNC] = {"FSYNC", tn_op_fsync, ARG(fuse_fsync_in)},
 	[FUSE_SETXATTR] = {"SETXATTR", tn_op_setxattr, ARG(fuse_setxattr_in), .names = 1},
 	[FUSE_GETXATTR] = {"GETXATTR", tn_op_getxattr, ARG(fuse_getxattr_in), .names = 1},
@@ -66,7 +67,7 @@ static const Row rows[TN_OPCODES] = {
 	[FUSE_SETLK] = {"SETLK", .error = ENOSYS},
 	[FUSE_SETLKW] = {"SETLKW", .error = ENOSYS},
 	[FUSE_ACCESS] = {"ACCESS", .error = ENOSYS},
-	[FUSE_CREATE] = {"CREATE", .error = ENOSYS},
+	[FUSE_CREATE] = {"CREATE", tn_op_create, ARG(fuse_create_in), .names = 1},
 	[FUSE_INTERRUPT] = {"INTERRUPT", .no_node = true, .silent = true},
 	[FUSE_BMAP] = {"BMAP", .error = ENOSYS},
 	[FUSE_DESTROY] = {"DESTROY", tn_op_destroy, .no_node = true},
@@ -241,6 +242,11 @@ static void take_back(TnNest *nest, uint64_t nodeid)
 	tn_released_finish(&released);
 }
 
+static void close_again(TnNest *nest, const uint8_t *open_out)
+{
+	tn_handle_release(nest, ((const struct fuse_open_out *)(const void *)open_out)->fh);
+}
+
 void tn_dispatch_undelivered(TnNest *nest, const uint8_t *message, const uint8_t *reply)
 {
 	const struct fuse_in_header *in = (const void *)message;
@@ -256,8 +262,15 @@ void tn_dispatch_undelivered(TnNest *nest, const uint8_t *message, const uint8_t
 	case FUSE_MKDIR:
 	case FUSE_SYMLINK:
 	case FUSE_LINK:
-	case FUSE_TMPFILE:
 		take_back(nest, ((const struct fuse_entry_out *)(const void *)payload)->nodeid);
+		break;
+	case FUSE_CREATE:
+	case FUSE_TMPFILE:
+		close_again(nest, payload + sizeof(struct fuse_entry_out));
+		take_back(nest, ((const struct fuse_entry_out *)(const void *)payload)->nodeid);
+		break;
+	case FUSE_OPEN:
+		close_again(nest, payload);
 		break;
 	case FUSE_READDIRPLUS:
 		for (size_t at = 0; at + FUSE_NAME_OFFSET_DIRENTPLUS <= size;) {

@@ -53,6 +53,10 @@ typedef struct TnStatxOut {
 #define TN_FUSE_NOTIFY_RESEND 7
 #define TN_FUSE_UNIQUE_RESEND (1ULL << 63)
 
+/* Linux 6.9, protocol 7.40: open files that the kernel reads and writes by itself. */
+#define TN_FUSE_PASSTHROUGH (1ULL << 37)
+#define TN_FOPEN_PASSTHROUGH (1U << 7)
+
 #define TN_NO_REPLY 1 /* outcome of an operation that the kernel expects no answer to */
 
 /* How long the kernel may keep what it was told: the daemon is the store's only user. */

@@ -118,6 +118,7 @@ static void patrol_nest(TnRegistry *registry, TnNest *nest, int64_t now)
 			tn_log(TN_LOG_INFO, "nest %s of uid %u evicted: %s", nest->name,
 			       (unsigned)nest->uid, why);
 	} else {
+		tn_nest_tighten(nest);
 		stamp_use(nest, now);
 	}
 }

@@ -23,6 +23,7 @@ void tn_journal_start(TnJournal *journal)
 {
 	atomic_store(&journal->step, TN_STEP_NONE);
 	atomic_store(&journal->again, 0);
+	atomic_store(&journal->handle, 0);
 	atomic_store(&journal->given_begun, 0);
 	atomic_store(&journal->given, 0);
 	atomic_store(&journal->taken_begun, 0);
@@ -259,11 +260,18 @@ static uint64_t part(int64_t change, bool positive)
 
 void tn_journal_settle(TnNest *nest, TnReservation *reservation, const TnChange *change)
 {
-	uint64_t more = part(change->bytes, true), more_inodes = part(change->inodes, true);
-	uint64_t less = part(change->bytes, false), less_inodes = part(change->inodes, false);
+	TnChange counted = *change;
+	uint64_t more, less, more_inodes, less_inodes;
 
-	change_share(nest, change);
-	atomic_fetch_add(&nest->arena.header->xattr_bytes, (uint64_t)change->xattrs);
+	/* The store limits and counts bytes itself: only inodes are in the account. */
+	if (nest->store.kernel_counts)
+		counted.bytes = counted.xattrs = 0;
+	more = part(counted.bytes, true);
+	less = part(counted.bytes, false);
+	more_inodes = part(counted.inodes, true);
+	less_inodes = part(counted.inodes, false);
+	change_share(nest, &counted);
+	atomic_fetch_add(&nest->arena.header->xattr_bytes, (uint64_t)counted.xattrs);
 	if (reservation && reservation->account)
 		tn_quota_settle(reservation, more, more_inodes);
 	else if (more || more_inodes)

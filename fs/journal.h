@@ -75,7 +75,8 @@ typedef struct TnRedo {
 typedef struct TnJournal {
 	uint32_t share; /* which of the shares of an account is this journal's */
 	_Atomic uint32_t step;
-	_Atomic uint32_t again; /* the request was begun by a worker that was killed */
+	_Atomic uint32_t again;  /* the request was begun by a worker that was killed */
+	_Atomic uint32_t handle; /* open file that the request has taken (handles.h); 0: none */
 	TnNotes notes;
 	TnRedo redo;
 

@@ -98,6 +98,61 @@ int tn_keeper_memory_resize(TnKeeperLink *link, int mount, uint64_t bytes, uint6
 	return ask(link, &request, &answer);
 }
 
+int tn_keeper_image_format(TnKeeperLink *link, int image, uint64_t inodes)
+{
+	TnKeeperRequest request = {.op = TN_KEEPER_IMAGE_FORMAT, .fd = image, .inodes = inodes};
+	TnKeeperAnswer answer;
+
+	return ask(link, &request, &answer);
+}
+
+int tn_keeper_image_mount(TnKeeperLink *link, int image)
+{
+	TnKeeperRequest request = {.op = TN_KEEPER_IMAGE_MOUNT, .fd = image};
+	TnKeeperAnswer answer;
+	int r = ask(link, &request, &answer);
+
+	return r < 0 ? r : answer.mount;
+}
+
+int tn_keeper_image_grown(TnKeeperLink *link, int mount)
+{
+	TnKeeperRequest request = {.op = TN_KEEPER_IMAGE_GROWN, .fd = mount};
+	TnKeeperAnswer answer;
+
+	return ask(link, &request, &answer);
+}
+
+int tn_keeper_backing_open(TnKeeperLink *link, const TnBackingFile *file, int32_t *id)
+{
+	TnKeeperRequest request = {
+		.op = TN_KEEPER_BACKING_OPEN,
+		.fd = file->device,
+		.file = file->file,
+		.nest = file->nest_id,
+		.node = file->node,
+	};
+	TnKeeperAnswer answer;
+	int r;
+
+	pthread_mutex_lock(&link->lock);
+	r = exchange(link->sock, &request, &answer);
+	if (r == 0)
+		r = answer.result;
+	if (r == 0)
+		*(volatile int32_t *)id = answer.id;
+	pthread_mutex_unlock(&link->lock);
+	return r;
+}
+
+int tn_keeper_backing_close(TnKeeperLink *link, int device, int32_t id)
+{
+	TnKeeperRequest request = {.op = TN_KEEPER_BACKING_CLOSE, .fd = device, .id = id};
+	TnKeeperAnswer answer;
+
+	return ask(link, &request, &answer);
+}
+
 int tn_keeper_peer_userns(TnKeeperLink *link, int pidfd, uint64_t *ret_dev, uint64_t *ret_ino)
 {
 	TnKeeperRequest request = {.op = TN_KEEPER_PEER_USERNS, .fd = pidfd};

@@ -37,6 +37,37 @@ int tn_keeper_memory_new(TnKeeperLink *link, uint64_t bytes, uint64_t inodes);
 int tn_keeper_memory_resize(TnKeeperLink *link, int mount, uint64_t bytes, uint64_t inodes);
 
 /*
+ * An ext4 file system with so many inodes in an open image file. Takes the keeper some tens of
+ * milliseconds. 0 or -errno: -ENOPKG there is no mke2fs, -EIO it failed, -ETIMEDOUT.
+ */
+int tn_keeper_image_format(TnKeeperLink *link, int image, uint64_t inodes);
+/*
+ * A detached mount of the ext4 file system in an open image file, by a loop device that goes with
+ * it: its descriptor, or -errno: -EBUSY it is mounted, -ENOENT or -ENXIO no loop devices here.
+ */
+int tn_keeper_image_mount(TnKeeperLink *link, int image);
+/* Its image has grown: so does the file system. 0 or -errno. */
+int tn_keeper_image_grown(TnKeeperLink *link, int mount);
+
+/* A file of the store that the kernel may read and write by itself. */
+typedef struct TnBackingFile {
+	uint64_t nest_id;
+	uint32_t node;
+	int device; /* of the connection that its id is for */
+	int file;   /* O_PATH is enough */
+} TnBackingFile;
+
+/*
+ * Makes the file known to the connection, with the keeper's rights, and notes its id (> 0) in *id
+ * before any other such call can begin: what a worker's death leaves unnoted is the last one at
+ * most (state.h). 0 or -errno: -EPERM without CAP_SYS_ADMIN, -ELOOP for a store that is stacked
+ * too deep.
+ */
+int tn_keeper_backing_open(TnKeeperLink *link, const TnBackingFile *file, int32_t *id);
+/* The id is of no use any more. 0, -ENOENT (it was not known) or another -errno. */
+int tn_keeper_backing_close(TnKeeperLink *link, int device, int32_t id);
+
+/*
  * Which user namespace the process behind a pidfd is in, as (device, inode) of its
  * /proc/PID/ns/user: only the keeper of a root daemon may look. 0, -ESRCH it has ended,
  * or -EACCES where even root may not.

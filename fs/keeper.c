@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "keeper.h"
 
+#include "backing.h"
+#include "image.h"
 #include "keeper-dirs.h"
 #include "keeper-proto.h"
 #include "keeper-upgrade.h"
@@ -302,6 +304,23 @@ static int make_memory(const TnKeeperRequest *request, TnKeeperAnswer *answer)
 	return answer->mount < 0 ? answer->mount : 0;
 }
 
+static int open_backing(TnKeeper *keeper, const TnKeeperRequest *request, TnKeeperAnswer *answer)
+{
+	TnStateBacking *note = &keeper->env.state->backing;
+	int id;
+
+	atomic_store(&note->id, 0);
+	note->nest_id = request->nest;
+	note->node = request->node;
+	note->device = request->fd;
+	id = tn_backing_open(request->fd, request->file);
+	if (id < 0)
+		return id;
+	atomic_store(&note->id, id);
+	answer->id = id;
+	return 0;
+}
+
 static int prepare_upgrade(TnKeeper *keeper)
 {
 	int r = keeper->config->program
@@ -322,6 +341,17 @@ static int serve_request(TnKeeper *keeper, const TnKeeperRequest *request, TnKee
 		return make_memory(request, answer);
 	case TN_KEEPER_MEMORY_RESIZE:
 		return tn_mount_memory_resize(request->fd, request->bytes, request->inodes);
+	case TN_KEEPER_IMAGE_FORMAT:
+		return tn_image_format(request->fd, request->inodes);
+	case TN_KEEPER_IMAGE_MOUNT:
+		answer->mount = tn_image_mount(request->fd);
+		return answer->mount < 0 ? answer->mount : 0;
+	case TN_KEEPER_IMAGE_GROWN:
+		return tn_image_grown(request->fd);
+	case TN_KEEPER_BACKING_OPEN:
+		return open_backing(keeper, request, answer);
+	case TN_KEEPER_BACKING_CLOSE:
+		return tn_backing_close(request->fd, request->id);
 	case TN_KEEPER_PEER_USERNS:
 		return tn_namespaces_of_pidfd(request->fd, &answer->dev, &answer->ino);
 	case TN_KEEPER_UPGRADE:
@@ -556,6 +586,8 @@ static void fill_env(TnKeeper *keeper)
 		env->instance_id = tn_random();
 	env->keeper_pid = getpid();
 	env->use_resend = config->use_resend;
+	env->data_path = tn_data_path_of_daemon(config->hide_passthrough);
+	env->probe_passthrough = config->hide_passthrough != TN_HIDE_KERNEL;
 	env->use_peer_pidfd = config->use_peer_pidfd && env->uid == 0;
 	env->n_threads = config->n_threads;
 	env->idle_timeout = config->idle_timeout;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "data-path.h"
 #include "paths.h"
 #include "worker.h"
 
@@ -20,7 +21,8 @@ typedef struct TnKeeperConfig {
 	unsigned n_threads;
 	uint64_t idle_timeout; /* seconds; TN_UNLIMITED: never */
 	bool use_peer_pidfd;
-	bool use_resend;     /* FUSE_NOTIFY_RESEND, where the kernel has it */
+	bool use_resend; /* FUSE_NOTIFY_RESEND, where the kernel has it */
+	TnHidePassthrough hide_passthrough;
 	const char *program; /* absolute path of this one, and its arguments, for an upgrade */
 	char *const *argv;
 	const char *notify_socket; /* of the service manager that stores descriptors; or NULL */

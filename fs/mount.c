@@ -124,6 +124,19 @@ int tn_mount_fuse_new(uid_t uid, gid_t gid, bool allow_other, int *ret_device)
 	return mount;
 }
 
+int tn_mount_disk(const char *device)
+{
+	TN_AUTOFD context = fsopen("ext4", FSOPEN_CLOEXEC);
+	int r;
+
+	if (context < 0)
+		return -errno;
+	if ((r = set_string(context, "source", device)) < 0 ||
+	    (r = command(context, FSCONFIG_CMD_CREATE)) < 0)
+		return explain(context, "image store", r);
+	return detached(context);
+}
+
 static int set_memory_limits(int context, uint64_t bytes, uint64_t inodes)
 {
 	int r = set_number(context, "size", bytes < NO_BYTES ? bytes : NO_BYTES);

@@ -25,6 +25,9 @@ int tn_mount_fuse_new(uid_t uid, gid_t gid, bool allow_other, int *ret_device);
  */
 int tn_mount_fuse_again(int device, uid_t uid, gid_t gid, bool allow_other);
 
+/* The ext4 file system on a block device. */
+int tn_mount_disk(const char *device);
+
 /* A tmpfs, root directory 0700. TN_UNLIMITED becomes a limit that no machine reaches. */
 int tn_mount_memory_new(uint64_t bytes, uint64_t inodes);
 

@@ -3,6 +3,7 @@
  * One nest passes from a killed worker to its successor (adopt.c), and the journal that it
  * leaves of its own work.
  */
+#include "handles.h"
 #include "journal.h"
 #include "macros.h"
 #include "ops.h"
@@ -84,6 +85,7 @@ int tn_nest_adopt(TnNest *nest)
 	 * its superblock lives. */
 	nest->attached_once = nest->ephemeral || atomic_load(&header->attached_once);
 	nest->evicting = atomic_load(&header->evicting);
+	tn_opened_adopt(nest);
 	nest->revokes = true; /* perhaps: that is not written down */
 	return tn_nest_load_life(nest);
 }

@@ -52,8 +52,9 @@ struct TnNest {
 	char name[TN_NAME_MAX + 1];
 	uid_t uid;
 	gid_t gid;
-	bool ephemeral, keep, durable, no_xattrs;
-	bool many_owners; /* files get the ids of the process that makes them */
+	bool ephemeral, keep, durable, no_xattrs, writeback;
+	bool probe_passthrough; /* false: INIT is taken as if the kernel did not offer it */
+	bool many_owners;       /* files get the ids of the process that makes them */
 	uint64_t ttl, idle_ttl;
 	int64_t created_ns;
 	TnFrom from;
@@ -86,6 +87,13 @@ struct TnNest {
 	TnPinSet pins; /* guarded by table_lock */
 	uint64_t root_ino;
 
+	/* Files that the kernel reads and writes by itself (handles.h); guarded by table_lock. */
+	_Atomic uint32_t data_path; /* TnDataPath, as in the arena's header; changed by INIT only */
+	uint32_t free_handles;
+	uint64_t open_files, open_writers;
+	_Atomic bool said_mediated;
+	_Atomic bool tight; /* the store has more room than the limit, because it was in use */
+
 	/* A refused reservation waits a moment here for the FORGET of deleted files. */
 	pthread_mutex_t refund_lock;
 	pthread_cond_t refunded;
@@ -116,7 +124,8 @@ typedef struct TnNestParts {
 	const char *name;
 	uid_t uid;
 	gid_t gid;
-	bool ephemeral, keep, durable, no_xattrs;
+	bool ephemeral, keep, durable, no_xattrs, writeback;
+	TnDataPath data_path;
 	uint64_t bytes, inodes, ttl, idle_ttl;
 	TnShare use; /* what is in the store already; not with an arena */
 	int64_t created_ns;
@@ -212,6 +221,23 @@ int tn_nest_between_requests(TnNest *nest, int (*call)(TnNest *nest, void *data)
 void tn_nest_save_life(TnNest *nest);
 /* Fills nest->attachments and the pins. 0 or -ENOMEM. */
 int tn_nest_load_life(TnNest *nest);
+
+/*
+ * The limits reach the store. Where it counts itself and holds more than that already, it is let
+ * shrink as it empties: tn_nest_tighten(), at times. 0 or -errno. Caller holds the life lock.
+ */
+int tn_nest_apply_limits(TnNest *nest, uint64_t bytes, uint64_t inodes);
+void tn_nest_tighten(TnNest *nest);
+
+/* Bytes in use: by the account, or by the store where that counts itself. */
+uint64_t tn_nest_bytes_used(const TnNest *nest);
+/* What the nest takes of the store's disk; false: it lies elsewhere. An image takes its size. */
+bool tn_nest_on_disk(const TnNest *nest, uint64_t *ret_bytes);
+/*
+ * A store that counts itself has no room for `bytes` more: waits for what deleted files are about
+ * to give back. Returns soon where there is room, or nothing to wait for.
+ */
+void tn_nest_await_room(TnNest *nest, uint64_t bytes);
 
 /* --- nest-space.c: the disk below ------------------------------------------------------------ */
 

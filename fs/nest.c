@@ -3,6 +3,7 @@
 
 #include "describe.h"
 #include "dispatch.h"
+#include "handles.h"
 #include "journal.h"
 #include "log.h"
 #include "macros.h"
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 
@@ -81,6 +83,9 @@ static void take_parts(TnNest *nest, const TnNestParts *parts)
 	nest->keep = parts->keep;
 	nest->durable = parts->durable;
 	nest->no_xattrs = parts->no_xattrs;
+	nest->writeback = parts->writeback;
+	nest->data_path = parts->data_path;
+	nest->probe_passthrough = parts->config->probe_passthrough;
 	nest->many_owners = parts->config->many_owners;
 	nest->ttl = parts->ttl;
 	nest->idle_ttl = parts->idle_ttl;
@@ -96,7 +101,7 @@ static void take_parts(TnNest *nest, const TnNestParts *parts)
 	nest->device = -1;
 	nest->from.fd = -1;
 	nest->home = -1;
-	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1};
+	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1, .image = -1};
 }
 
 /* A new arena, which a successor will find. 0 or -errno. */
@@ -115,6 +120,10 @@ static int make_arena(TnNest *nest, const TnNestParts *parts)
 	header->descriptors.orphans = parts->store.orphans;
 	header->descriptors.mount = parts->store.mount;
 	header->descriptors.from = parts->from.fd;
+	header->descriptors.image = parts->store.image;
+	header->store_base = parts->store.base;
+	atomic_store(&header->data_path, parts->data_path);
+	atomic_store(&header->kernel_counts, parts->store.kernel_counts);
 	atomic_store(&header->account.bytes_limit, parts->bytes);
 	atomic_store(&header->account.inodes_limit, parts->inodes);
 	header->shares[TN_SHARE_OTHERS] = parts->use;
@@ -150,6 +159,7 @@ int tn_nest_new(TnNest **ret, const TnNestParts *parts)
 	if (parts->arena) {
 		nest->arena = *parts->arena;
 		*parts->arena = (TnArena){.fd = -1};
+		nest->data_path = atomic_load(&nest->arena.header->data_path);
 	}
 	nest->from = parts->from;
 	nest->home = parts->home;
@@ -242,6 +252,7 @@ void tn_nest_forget_all(TnNest *nest)
 	tn_released_finish(&released);
 	pthread_mutex_lock(&nest->table_lock);
 	tn_node_table_reset(nest->table, nest->root_ino);
+	tn_opened_reset(nest);
 	pthread_mutex_unlock(&nest->table_lock);
 	tn_fdcache_drop_nest(nest->dirs, nest->id);
 	tn_fdcache_drop_nest(nest->files, nest->id);
@@ -447,6 +458,7 @@ void tn_nest_detach(TnNest *nest, uint64_t attachment_id)
 
 #define REFUND_STEP_NS 5000000L /* how long to wait before looking at the queue again */
 #define REFUND_STEPS_MOST 100
+#define ROOM_ENOUGH (UINT64_C(1) << 20) /* what is about to be written need not be known then */
 
 /* The nest's refund_lock is held. True when there was a refund. */
 static bool wait_for_refund(TnNest *nest)
@@ -490,9 +502,14 @@ static bool await_refund(TnNest *nest)
 
 int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation *ret)
 {
-	int r = tn_quota_reserve(nest->account, bytes, inodes, ret);
 	bool more = true;
+	int r;
 
+	if (nest->store.kernel_counts) {
+		tn_nest_await_room(nest, bytes);
+		bytes = 0;
+	}
+	r = tn_quota_reserve(nest->account, bytes, inodes, ret);
 	/* Once more also when no refund was seen: it may have come just before the wait. */
 	while (r == -ENOSPC && more) {
 		more = await_refund(nest);
@@ -508,11 +525,25 @@ int tn_nest_reserve(TnNest *nest, uint64_t bytes, uint64_t inodes, TnReservation
 
 uint64_t tn_nest_reserve_some(TnNest *nest, uint64_t bytes, TnReservation *ret)
 {
-	uint64_t got = tn_quota_reserve_some(nest->account, bytes, ret);
+	uint64_t got;
 
+	if (nest->store.kernel_counts)
+		return bytes;
+	got = tn_quota_reserve_some(nest->account, bytes, ret);
 	if (got == 0 && bytes > 0)
 		tn_observe_quota(nest);
 	return got > 0 && tn_nest_take_space(nest, got, 0, ret) < 0 ? 0 : got;
+}
+
+void tn_nest_await_room(TnNest *nest, uint64_t bytes)
+{
+	struct statvfs fs;
+
+	if (!nest->store.kernel_counts || atomic_load(&nest->arena.header->orphans) == 0 ||
+	    fstatvfs(nest->store.data, &fs) < 0 ||
+	    (uint64_t)fs.f_bavail * fs.f_frsize >= bytes + ROOM_ENOUGH)
+		return;
+	await_refund(nest);
 }
 
 void tn_nest_refund(TnNest *nest, uint64_t bytes, uint64_t inodes)
@@ -562,6 +593,8 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 		.keep = nest->keep,
 		.durable = nest->durable,
 		.no_xattrs = nest->no_xattrs,
+		.writeback = nest->writeback,
+		.data_path = nest->data_path,
 		.store = nest->store.ops->kind,
 		.attachments = nest->n_attachments,
 		.ttl = nest->ttl,
@@ -571,7 +604,7 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 	};
 	pthread_mutex_unlock(&nest->life);
 	strcpy(ret->name, nest->name);
-	ret->bytes_used = atomic_load(&account->bytes_used);
+	ret->bytes_used = tn_nest_bytes_used(nest);
 	ret->bytes_limit = atomic_load(&account->bytes_limit);
 	ret->inodes_used = atomic_load(&account->inodes_used);
 	ret->inodes_limit = atomic_load(&account->inodes_limit);
@@ -584,6 +617,8 @@ void tn_nest_info(TnNest *nest, TnNestInfo *ret)
 	ret->busy_ns = atomic_load(&nest->busy_ns);
 	pthread_mutex_lock(&nest->table_lock);
 	ret->nodes_cached = tn_node_count(nest->table);
+	ret->open_files = nest->open_files;
+	ret->open_writers = nest->open_writers;
 	pthread_mutex_unlock(&nest->table_lock);
 }
 
@@ -596,8 +631,7 @@ int tn_nest_set_limits(TnNest *nest, uint64_t bytes, uint64_t inodes, uint64_t t
 	int r;
 
 	pthread_mutex_lock(&nest->life);
-	r = nest->evicting ? -ENOENT
-			   : tn_store_resize(&nest->store, nest->keeper, new_bytes, new_inodes);
+	r = nest->evicting ? -ENOENT : tn_nest_apply_limits(nest, new_bytes, new_inodes);
 	if (r == 0) {
 		atomic_store(&account->bytes_limit, new_bytes);
 		atomic_store(&account->inodes_limit, new_inodes);

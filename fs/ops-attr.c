@@ -5,6 +5,7 @@
  * is to do it.
  */
 #include "charge.h"
+#include "handles.h"
 #include "journal.h"
 #include "ops.h"
 
@@ -26,12 +27,14 @@ static int reply_attr(TnRequest *request)
 {
 	struct fuse_attr_out *out;
 	struct stat st;
-	int r = tn_resolve_stat(request->nest, request->node, &st);
+	int r;
 
+	tn_opened_look(request->nest, request->node);
+	r = tn_resolve_stat(request->nest, request->node, &st);
 	if (r < 0)
 		return r;
 	out = tn_reply_alloc(request, sizeof(*out));
-	out->attr_valid = TN_VALID_SECONDS;
+	out->attr_valid = tn_attr_valid(request->nest, request->node);
 	tn_fill_attr(&out->attr, &st);
 	return 0;
 }
@@ -66,6 +69,7 @@ int tn_op_statx(TnRequest *request)
 	struct statx st;
 	int r;
 
+	tn_opened_look(nest, request->node);
 	pthread_rwlock_rdlock(&nest->tree);
 	r = tn_resolve_place(nest, request->node, &place);
 	if (r == 0 && statx(place.dir.fd, place.name, place.at_flags,
@@ -75,7 +79,7 @@ int tn_op_statx(TnRequest *request)
 	if (r < 0)
 		return r;
 	out = tn_reply_alloc(request, sizeof(*out));
-	out->attr_valid = TN_VALID_SECONDS;
+	out->attr_valid = tn_attr_valid(nest, request->node);
 	out->stat.mask = st.stx_mask;
 	out->stat.blksize = TN_PAGE_SIZE;
 	out->stat.nlink = is_in_orphans(nest, request->node) ? 0 : st.stx_nlink;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "ops.h"
 
+#include "handles.h"
 #include "log.h"
 #include "macros.h"
 #include "observe.h"
@@ -63,7 +64,7 @@ int tn_fill_entry(TnRequest *request, uint32_t parent, const char *name, const s
 	*ret = (struct fuse_entry_out){
 		.nodeid = id,
 		.entry_valid = TN_VALID_SECONDS,
-		.attr_valid = TN_VALID_SECONDS,
+		.attr_valid = tn_attr_valid(nest, index),
 	};
 	tn_fill_attr(&ret->attr, st);
 	return 0;
@@ -185,6 +186,8 @@ void tn_released_collect(TnNode *node, void *data)
 	TnReleased *released = data;
 	TnReleasedNode *copy = malloc(sizeof(*copy));
 
+	if (node->type == S_IFREG)
+		tn_opened_forget(released->nest, (uint32_t)(node - released->nest->arena.nodes));
 	if (!copy) {
 		/* An orphan goes with the superblock then; a descriptor stays open until it does.
 		 */

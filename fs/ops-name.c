@@ -300,6 +300,18 @@ static int create(TnRequest *request, NewEntry *new)
 	return 0;
 }
 
+int tn_create_file(TnRequest *request, mode_t mode)
+{
+	NEW_ENTRY new = {
+		.parent = request->node,
+		.name = request->name,
+		.mode = S_IFREG | (mode & 07777),
+		.fd = -1,
+	};
+
+	return create(request, &new);
+}
+
 int tn_op_mknod(TnRequest *request)
 {
 	const struct fuse_mknod_in *in = (const void *)request->arg;

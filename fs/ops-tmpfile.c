@@ -6,6 +6,7 @@
  */
 #include "ops.h"
 
+#include "handles.h"
 #include "journal.h"
 #include "macros.h"
 #include "sys.h"
@@ -84,6 +85,7 @@ static int give_again(TnNest *nest, uint32_t index)
 
 static int reply_unnamed(TnRequest *request, uint32_t index)
 {
+	const struct fuse_create_in *in = (const void *)request->arg;
 	struct fuse_entry_out *entry;
 	struct stat st;
 	int r = tn_resolve_stat(request->nest, index, &st);
@@ -94,11 +96,18 @@ static int reply_unnamed(TnRequest *request, uint32_t index)
 	}
 	entry = tn_reply_alloc(request, sizeof(*entry));
 	entry->nodeid = tn_node_at(request->nest->table, index)->id;
-	entry->entry_valid = entry->attr_valid = TN_VALID_SECONDS;
+	entry->entry_valid = TN_VALID_SECONDS;
 	tn_fill_attr(&entry->attr, &st);
-	/* No handle: the file is found by its node. */
-	tn_reply_alloc(request, sizeof(struct fuse_open_out));
-	return 0;
+	entry->attr_valid = tn_attr_valid(request->nest, index);
+	/* No handle on the mediated path: the file is found by its node. */
+	if (request->nest->data_path != TN_PATH_PASSTHROUGH) {
+		tn_reply_alloc(request, sizeof(struct fuse_open_out));
+		return 0;
+	}
+	r = tn_reply_open(request, index, in->flags);
+	if (r < 0)
+		take_back(request->nest, index);
+	return r;
 }
 
 int tn_op_tmpfile(TnRequest *request)

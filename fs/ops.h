@@ -22,6 +22,16 @@ int tn_op_mkdir(TnRequest *request);
 int tn_op_symlink(TnRequest *request);
 int tn_op_link(TnRequest *request);
 
+/* A regular file comes to be, as by MKNOD; its entry is in the reply then. */
+int tn_create_file(TnRequest *request, mode_t mode);
+
+/* ops-open.c: on the passthrough path only, else -ENOSYS */
+int tn_op_open(TnRequest *request);
+int tn_op_create(TnRequest *request);
+int tn_op_release(TnRequest *request);
+/* The open file of the node, with these flags, into the reply. 0 or -errno. */
+int tn_reply_open(TnRequest *request, uint32_t index, uint32_t open_flags);
+
 /* ops-tmpfile.c */
 int tn_op_tmpfile(TnRequest *request);
 

@@ -28,7 +28,9 @@ static const struct {
 	{CAP_DAC_READ_SEARCH, KEEPER | WORKER},
 	{CAP_CHOWN, KEEPER | WORKER},
 	{CAP_FOWNER, KEEPER | WORKER},
-	{CAP_FSETID, KEEPER | WORKER}, /* set-id bits that a payload keeps by its own rights */
+	/* set-id bits that a payload keeps by its own rights; on the passthrough path the kernel
+	 * writes with the keeper's */
+	{CAP_FSETID, KEEPER | KEEPER_EFFECTIVE | WORKER},
 	{CAP_SETUID, KEEPER | WORKER | ROOT_ONLY}, /* setfsuid(2), setfsgid(2) */
 	{CAP_SETGID, KEEPER | WORKER | ROOT_ONLY},
 };

@@ -31,9 +31,17 @@ static void keep_inode(void *ino)
 
 static int add_usage(const TnStore *store, int fd, const struct stat *st, TnUsage *usage)
 {
-	bool has_xattrs = S_ISREG(st->st_mode) || S_ISDIR(st->st_mode);
-	int64_t bytes = tn_store_charge(store, fd, st, false);
-	int64_t xattrs = bytes >= 0 && has_xattrs ? tn_store_xattr_bytes(fd) : 0;
+	bool has_xattrs;
+	int64_t bytes, xattrs;
+
+	if (store->kernel_counts) {
+		usage->bytes += (uint64_t)st->st_blocks * 512;
+		usage->inodes++;
+		return 0;
+	}
+	has_xattrs = S_ISREG(st->st_mode) || S_ISDIR(st->st_mode);
+	bytes = tn_store_charge(store, fd, st, false);
+	xattrs = bytes >= 0 && has_xattrs ? tn_store_xattr_bytes(fd) : 0;
 
 	if (bytes < 0 || xattrs < 0)
 		return (int)(bytes < 0 ? bytes : xattrs);
@@ -100,7 +108,24 @@ static int recount_root(const TnStore *store, int parent, const char *name, TnUs
 		return -errno;
 	r = add_usage(store, fd, &st, usage);
 	usage->inodes--;
+	/* The first block of each was there before the nest was used. */
+	if (store->kernel_counts && st.st_blocks > 0)
+		usage->bytes -= TN_PAGE_SIZE;
 	return r < 0 ? r : recount_tree(store, fd, usage);
+}
+
+static int recount_orphans(const TnStore *store, TnUsage *usage)
+{
+	TN_AUTOFD fd = tn_open_beneath(store->orphans, ".", O_RDONLY | O_DIRECTORY, 0);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (store->kernel_counts && st.st_blocks > 0)
+		usage->bytes += (uint64_t)st.st_blocks * 512 - TN_PAGE_SIZE;
+	return recount_tree(store, fd, usage);
 }
 
 int tn_recount_store(const TnStore *store, TnUsage *usage)
@@ -110,7 +135,7 @@ int tn_recount_store(const TnStore *store, TnUsage *usage)
 	if (r == 0)
 		r = recount_root(store, store->data, "var-tmp", usage);
 	if (r == 0)
-		r = recount_tree(store, store->orphans, usage);
+		r = recount_orphans(store, usage);
 	return r;
 }
 

@@ -37,22 +37,20 @@ void tn_registry_read_capacity(TnRegistry *registry)
 	tn_registry_set_user_capacity(registry, &capacity);
 }
 
-/* A user's memory nests count for him; for the disk only what lies on it. */
-static bool counts(const TnNest *nest, const TnUser *user)
-{
-	return user ? nest->uid == user->uid : nest->space != NULL;
-}
-
-/* Sum of what the nests use: they are only looked at, under the list's lock. */
+/* Sum of what the nests use: they are only looked at, under the list's lock. A user's memory nests
+ * count for him; for the disk only what lies on it. */
 static TnRoom sum_used(TnRegistry *registry, const TnUser *user)
 {
 	TnRoom used = {0};
+	uint64_t bytes;
 
 	pthread_mutex_lock(&registry->lock);
 	for (const TnNest *nest = registry->list; nest; nest = nest->next) {
-		if (!counts(nest, user))
+		bool on_disk = tn_nest_on_disk(nest, &bytes);
+
+		if (user ? nest->uid != user->uid : !on_disk)
 			continue;
-		used.bytes += atomic_load(&nest->account->bytes_used);
+		used.bytes += bytes;
 		used.inodes += atomic_load(&nest->account->inodes_used);
 	}
 	pthread_mutex_unlock(&registry->lock);
@@ -93,13 +91,15 @@ static void look_at_user(TnRegistry *registry, const TnUser *user, Look *ret)
 
 static TnTenant tenant_of(TnNest *nest)
 {
+	uint64_t bytes;
+
+	tn_nest_on_disk(nest, &bytes);
 	return (TnTenant){
 		.in_use = tn_nest_users(nest) > 0,
 		.frozen = atomic_load(&nest->frozen),
 		.durable = nest->durable,
 		.last_used_ns = atomic_load(&nest->arena.header->last_used_ns),
-		.used = {.bytes = atomic_load(&nest->account->bytes_used),
-			 .inodes = atomic_load(&nest->account->inodes_used)},
+		.used = {.bytes = bytes, .inodes = atomic_load(&nest->account->inodes_used)},
 	};
 }
 
@@ -110,7 +110,10 @@ static int look_at_tenants(TnRegistry *registry, const TnUser *user, Look *ret)
 	ret->nests = tn_registry_list(registry, user ? user->uid : (uid_t)-1, &n);
 	ret->tenants = calloc(n ? n : 1, sizeof(TnTenant));
 	for (size_t i = 0; i < n; i++) {
-		if (!ret->tenants || !counts(ret->nests[i], user)) {
+		uint64_t bytes;
+		bool on_disk = tn_nest_on_disk(ret->nests[i], &bytes);
+
+		if (!ret->tenants || (user ? ret->nests[i]->uid != user->uid : !on_disk)) {
 			tn_nest_unref(ret->nests[i]);
 			continue;
 		}

@@ -98,11 +98,38 @@ static int open_store(TnRegistry *registry, const TnNestSpec *spec, TnNestParts 
 	TnStoreKind kind = spec->store ? spec->store : registry->config.default_store;
 
 	if (kind == TN_STORE_MEMORY) {
+		TnStoreLimits limits = {
+			.bytes = parts->bytes,
+			.inodes = parts->inodes,
+			.kernel_counts = parts->data_path == TN_PATH_PASSTHROUGH,
+		};
+
 		parts->space = NULL;
-		return tn_store_open_memory(&parts->store, registry->config.keeper, parts->bytes,
-					    parts->inodes, spec->uid, spec->gid);
+		return tn_store_open_memory(&parts->store, registry->config.keeper, &limits,
+					    spec->uid, spec->gid);
+	}
+	if (kind == TN_STORE_IMAGE) {
+		TnStoreLimits limits = {.bytes = parts->bytes, .inodes = parts->inodes};
+
+		parts->space = NULL;
+		return tn_store_open_image(&parts->store, registry->config.keeper, parts->home,
+					   &limits, spec->uid, spec->gid);
 	}
 	return tn_store_open(&parts->store, kind, parts->home, spec->uid, spec->gid);
+}
+
+/* The way that the bytes of the nest's files will take. */
+static TnDataPath choose_data_path(const TnRegistry *registry, const TnNestSpec *spec)
+{
+	TnStoreKind kind = spec->store ? spec->store : registry->config.default_store;
+
+	if (kind == TN_STORE_DIR)
+		return TN_PATH_STORE;
+	if (registry->config.data_path != TN_PATH_PASSTHROUGH)
+		return registry->config.data_path;
+	if (spec->writeback)
+		return TN_PATH_WRITEBACK;
+	return spec->n_read_only ? TN_PATH_RULES : TN_PATH_PASSTHROUGH;
 }
 
 static uint64_t or_default(uint64_t value, uint64_t otherwise)
@@ -133,6 +160,8 @@ void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const 
 		.keep = spec->keep,
 		.durable = spec->durable,
 		.no_xattrs = spec->no_xattrs,
+		.writeback = spec->writeback,
+		.data_path = choose_data_path(registry, spec),
 		.bytes = or_default(spec->bytes, registry->config.default_bytes),
 		.inodes = or_default(spec->inodes, registry->config.default_inodes),
 		.ttl = or_default(spec->ttl, TN_UNLIMITED),
@@ -144,7 +173,7 @@ void tn_registry_fill_parts(TnRegistry *registry, const TnNestSpec *spec, const 
 		.user_space = user ? &user->space : NULL,
 		.from = {.fd = -1},
 		.home = -1,
-		.store = {.data = -1, .orphans = -1, .mount = -1},
+		.store = {.data = -1, .orphans = -1, .mount = -1, .image = -1},
 	};
 }
 
@@ -215,6 +244,14 @@ static void discard_half_made(TnRegistry *registry, uint64_t id)
 	tn_registry_discard_home(registry, name);
 }
 
+/* Who asks for a store of that kind may expect more: why it cannot be given. */
+static void say_mediated(const TnNestParts *parts)
+{
+	if (parts->data_path != TN_PATH_PASSTHROUGH && parts->data_path != TN_PATH_STORE)
+		tn_log(TN_LOG_INFO, "nest %s: mediated: %s", parts->name,
+		       tn_data_path_reason(parts->data_path));
+}
+
 /* Everything but the list. Takes parts->policy on success. */
 static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts *parts,
 		      TnNest **ret)
@@ -231,6 +268,7 @@ static int build_nest(TnRegistry *registry, const TnNestSpec *spec, TnNestParts 
 	}
 	tn_kill_point();
 	r = open_store(registry, spec, parts);
+	say_mediated(parts);
 	tn_kill_point();
 	if (r == 0)
 		r = tn_nest_new(ret, parts);
@@ -259,11 +297,21 @@ static int check_spec(TnRegistry *registry, const TnNestSpec *spec, char *why, s
 		return -EINVAL;
 	}
 	if (!tn_store_ops(kind)) {
-		snprintf(why, why_size, "this daemon has no such store (use dir or memory)");
+		snprintf(why, why_size, "this daemon has no such store (use dir, memory or image)");
 		return -ENOTSUP;
 	}
-	if (spec->durable && kind == TN_STORE_MEMORY) {
-		snprintf(why, why_size, "a memory store cannot be durable (use --store dir)");
+	if (spec->durable && kind != TN_STORE_DIR) {
+		snprintf(why, why_size,
+			 "only a nest of the store dir can be durable (use --store dir)");
+		return -EINVAL;
+	}
+	if (kind == TN_STORE_IMAGE && !registry->config.many_owners) {
+		snprintf(why, why_size,
+			 "a user's daemon has no right to mount an image (use --store dir)");
+		return -ENOTSUP;
+	}
+	if (kind == TN_STORE_IMAGE && spec->bytes == TN_UNLIMITED) {
+		snprintf(why, why_size, "an image store needs a limit of bytes: that is its size");
 		return -EINVAL;
 	}
 	if (spec->from_path && has_control_bytes(spec->from_path)) {
@@ -298,7 +346,8 @@ static int create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, ch
 	parts.policy = policy;
 	r = build_nest(registry, spec, &parts, ret);
 	if (r < 0) {
-		snprintf(why, why_size, "the store refused a new nest: %s", strerror(-r));
+		snprintf(why, why_size, "the store refused a new nest: %s",
+			 r == -ENOPKG ? "mke2fs is missing (install e2fsprogs)" : strerror(-r));
 		tn_policy_free(policy);
 		return r;
 	}
@@ -310,12 +359,15 @@ static int create(TnRegistry *registry, const TnNestSpec *spec, TnNest **ret, ch
 /* Before the lock: room is made by evictions. */
 static int make_room(TnRegistry *registry, const TnNestSpec *spec, char *why, size_t why_size)
 {
-	static const TnRoom wanted = {.bytes = TN_NEW_NEST_BYTES, .inodes = TN_NEW_NEST_INODES};
+	TnRoom wanted = {.bytes = TN_NEW_NEST_BYTES, .inodes = TN_NEW_NEST_INODES};
 	TnStoreKind kind = spec->store ? spec->store : registry->config.default_store;
 
 	const TnUser *user = tn_registry_find_user(registry, spec->uid);
 	int r = 0;
 
+	/* All of it at once; fallocate(2) has the last word. */
+	if (kind == TN_STORE_IMAGE && spec->bytes != TN_UNLIMITED)
+		wanted.bytes += or_default(spec->bytes, registry->config.default_bytes);
 	if (kind != TN_STORE_MEMORY)
 		r = tn_registry_make_room(registry, NULL, &wanted, why, why_size);
 	if (r == 0 && user)

@@ -127,9 +127,11 @@ void tn_registry_store_info(TnRegistry *registry, TnStoreInfo *ret)
 	pthread_mutex_lock(&registry->lock);
 	ret->damaged = registry->n_damaged;
 	for (const TnNest *nest = registry->list; nest; nest = nest->next) {
-		if (!nest->space)
+		uint64_t bytes;
+
+		if (!tn_nest_on_disk(nest, &bytes))
 			continue;
-		ret->bytes_used += atomic_load(&nest->account->bytes_used);
+		ret->bytes_used += bytes;
 		ret->inodes_used += atomic_load(&nest->account->inodes_used);
 	}
 	pthread_mutex_unlock(&registry->lock);

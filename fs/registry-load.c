@@ -54,7 +54,9 @@ static Fate decide(TnRegistry *registry, const TnDescription *description, const
 		*ret_why = "its owner has another nest of that name";
 		return IS_DAMAGED;
 	}
-	if (description->store == TN_STORE_MEMORY || (description->ephemeral && !description->keep))
+	/* A tmpfs went with the daemon; so did the mount of an image, which is a nest's size of
+	 * disk. */
+	if (description->store != TN_STORE_DIR || (description->ephemeral && !description->keep))
 		return IS_WIPED;
 	return description->durable || strcmp(description->boot_id, registry->boot_id) == 0
 		       ? LIVES_ON
@@ -83,6 +85,8 @@ void tn_registry_parts_of(TnRegistry *registry, const TnDescription *description
 		.keep = description->keep,
 		.durable = description->durable,
 		.no_xattrs = description->no_xattrs,
+		.writeback = description->writeback,
+		.store = description->store,
 		.bytes = description->bytes,
 		.inodes = description->inodes,
 		.ttl = description->ttl,

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "attach-proto.h"
+#include "data-path.h"
 #include "keeper-link.h"
 #include "units.h"
 
@@ -24,11 +25,13 @@ typedef struct TnStats TnStats;
 typedef struct TnLatency TnLatency;
 
 typedef struct TnRegistryConfig {
-	int store_fd;         /* the store directory; borrowed */
-	bool many_owners;     /* a root daemon: nests of any uid, files get their ids */
-	TnKeeperLink *keeper; /* borrowed */
-	bool use_resend;      /* ask the kernel for requests that a dead worker has lost */
-	TnServe *serve;       /* the threads that answer the kernel; borrowed */
+	int store_fd;           /* the store directory; borrowed */
+	bool many_owners;       /* a root daemon: nests of any uid, files get their ids */
+	TnKeeperLink *keeper;   /* borrowed */
+	bool use_resend;        /* ask the kernel for requests that a dead worker has lost */
+	TnDataPath data_path;   /* the best that a nest can have here */
+	bool probe_passthrough; /* false: INIT is taken as if the kernel did not offer it */
+	TnServe *serve;         /* the threads that answer the kernel; borrowed */
 	TnStoreKind default_store;
 	uint64_t default_bytes, default_inodes;
 	/* Where the capacity policy is read from, the later wins (section [store]); NULL: none.
@@ -41,7 +44,7 @@ typedef struct TnNestSpec {
 	const char *name; /* NULL: ephemeral, a name is invented */
 	uid_t uid;
 	gid_t gid;
-	bool keep, durable, no_xattrs;
+	bool keep, durable, no_xattrs, writeback;
 	uint64_t bytes, inodes, ttl, idle_ttl; /* 0 = default, TN_UNLIMITED = none */
 	TnStoreKind store;
 	/* The directory the nest is named after: it is evicted when that is gone. */
@@ -69,7 +72,9 @@ typedef struct TnNestInfo {
 	uid_t owner_uid;
 	gid_t owner_gid;
 	TnNestState state;
-	bool ephemeral, keep, durable, no_xattrs;
+	bool ephemeral, keep, durable, no_xattrs, writeback;
+	TnDataPath data_path;
+	uint64_t open_files, open_writers; /* through the kernel alone; 0 on the mediated path */
 	TnStoreKind store;
 	uint32_t attachments; /* running sandboxes */
 	uint64_t bytes_used, bytes_limit, inodes_used, inodes_limit;

@@ -22,7 +22,9 @@ TN_SYSCALLS = {
  * - open, opendir without a round trip: they are answered ENOSYS, once (dispatch.c)
  * - symlink targets cached, data kept until we say otherwise: nobody else changes the store
  * - set-id bits cleared here, on a flag of the request, instead of a GETXATTR per write
- * Not asked for: writeback cache (it moves ENOSPC from write(2) to nowhere), ATOMIC_O_TRUNC
+ * Only for a nest that was asked to: writeback cache (it moves ENOSPC from write(2) to nowhere).
+ * On a store whose limit the kernel keeps: passthrough of open files, which OPEN is answered for.
+ * Not asked for: ATOMIC_O_TRUNC
  * (lost without OPEN), POSIX_LOCKS and FLOCK_LOCKS (the kernel's own locks do), splice.
  */
 #define WANTED \
@@ -36,6 +38,37 @@ TN_SYSCALLS = {
 #define TN_FUSE_MINOR 39 /* the newest protocol that this file was written against: STATX */
 #define MAX_BACKGROUND 64
 #define MAX_READAHEAD (128U * 1024)
+
+/* Behind flags2, where older headers have unused space: max_stack_depth, the depth of the view. */
+#define STACK_DEPTH_OFFSET (offsetof(struct fuse_init_out, flags2) + sizeof(uint32_t))
+
+static bool offers_passthrough(const TnRequest *request)
+{
+	const struct fuse_init_in *in = (const void *)request->arg;
+	size_t end = offsetof(struct fuse_init_in, flags2) + sizeof(in->flags2);
+
+	return request->nest->probe_passthrough && request->arg_size >= end &&
+	       (in->flags & FUSE_INIT_EXT) && ((uint64_t)in->flags2 << 32 & TN_FUSE_PASSTHROUGH);
+}
+
+static void negotiate_passthrough(TnRequest *request, struct fuse_init_out *out)
+{
+	static const uint32_t depth = 1;
+	TnNest *nest = request->nest;
+
+	/* From one superblock to the next the kernel may be another: the daemon was moved along. */
+	if (nest->data_path != TN_PATH_PASSTHROUGH && nest->data_path != TN_PATH_KERNEL)
+		return;
+	nest->data_path = offers_passthrough(request) ? TN_PATH_PASSTHROUGH : TN_PATH_KERNEL;
+	atomic_store(&nest->arena.header->data_path, nest->data_path);
+	if (nest->data_path == TN_PATH_PASSTHROUGH) {
+		out->flags2 |= (uint32_t)(TN_FUSE_PASSTHROUGH >> 32);
+		memcpy((uint8_t *)out + STACK_DEPTH_OFFSET, &depth, sizeof(depth));
+	} else {
+		tn_log(TN_LOG_INFO, "nest %s: mediated: %s", nest->name,
+		       tn_data_path_reason(nest->data_path));
+	}
+}
 
 int tn_op_init(TnRequest *request)
 {
@@ -58,6 +91,9 @@ int tn_op_init(TnRequest *request)
 	out->max_write = TN_MAX_WRITE;
 	out->time_gran = 1;
 	out->max_pages = TN_MAX_WRITE / TN_PAGE_SIZE;
+	if (request->nest->writeback)
+		out->flags |= in->flags & FUSE_WRITEBACK_CACHE;
+	negotiate_passthrough(request, out);
 	return 0;
 }
 
@@ -81,10 +117,15 @@ int tn_op_statfs(TnRequest *request)
 	uint64_t inodes = atomic_load(&account->inodes_limit);
 	struct fuse_kstatfs *st;
 	struct statvfs backing;
+	uint64_t free = tn_quota_bytes_free(account);
 	int r = backing_statvfs(nest, &backing);
 
 	if (r < 0)
 		return r;
+	if (nest->store.kernel_counts) {
+		free = (uint64_t)backing.f_bavail * backing.f_frsize;
+		free = free < bytes ? free : bytes;
+	}
 	st = &((struct fuse_statfs_out *)tn_reply_alloc(request, sizeof(struct fuse_statfs_out)))
 		      ->st;
 	st->bsize = st->frsize = TN_PAGE_SIZE;
@@ -94,7 +135,7 @@ int tn_op_statfs(TnRequest *request)
 		st->bfree = backing.f_bavail * backing.f_frsize / TN_PAGE_SIZE;
 	} else {
 		st->blocks = bytes / TN_PAGE_SIZE;
-		st->bfree = tn_quota_bytes_free(account) / TN_PAGE_SIZE;
+		st->bfree = free / TN_PAGE_SIZE;
 	}
 	st->bavail = st->bfree;
 	st->files = inodes == TN_UNLIMITED ? backing.f_files : inodes;

@@ -16,7 +16,7 @@ TN_SYSCALLS = {
 
 #define MAGIC 0x6574617473746e74ULL
 /* A binary takes over what one of the same version has left. */
-#define VERSION ((uint32_t)(sizeof(TnState) ^ sizeof(TnArenaHeader) << 8 ^ 1))
+#define VERSION ((uint32_t)(sizeof(TnState) ^ sizeof(TnArenaHeader) << 8 ^ 2))
 
 static int map(TnState **ret, int fd)
 {

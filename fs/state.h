@@ -46,6 +46,17 @@ typedef struct TnSlot {
 
 #define TN_ATTEMPTS_MOST 3U
 
+/*
+ * The file that the keeper made known to the kernel last (backing.h). The worker may have died
+ * before it could note the id: its successor takes back what no node has.
+ */
+typedef struct TnStateBacking {
+	uint64_t nest_id;
+	uint32_t node;
+	int32_t device;
+	_Atomic int32_t id; /* written last; 0: none */
+} TnStateBacking;
+
 /* What a keeper that takes over from another has to know besides. */
 typedef struct TnResume {
 	int32_t runtime, store, runtime_lock, store_lock, attach, control;
@@ -64,6 +75,7 @@ typedef struct TnState {
 	/* First of each that was never used: the rest of the memory is not touched. */
 	_Atomic uint32_t nests_end, slots_end;
 	TnResume resume;
+	TnStateBacking backing;
 	_Alignas(64) uint8_t recents[TN_STATE_RECENTS];
 	TnStateNest nests[TN_STATE_NESTS];
 	_Alignas(4096) TnSlot slots[TN_SLOTS]; /* the last one is for the nests' own work */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 
 TN_SYSCALLS = {
@@ -19,6 +20,7 @@ TN_SYSCALLS = {
 	{SYS_fchown},
 	{SYS_fgetxattr},
 	{SYS_flistxattr},
+	{SYS_fstatfs}, /* what is left of a store that counts itself */
 };
 
 /* The tmpfs below a memory store refuses later than the account: it counts other things. */
@@ -32,6 +34,8 @@ const TnStoreOps *tn_store_ops(TnStoreKind kind)
 		return &tn_store_dir_ops;
 	case TN_STORE_MEMORY:
 		return &tn_store_memory_ops;
+	case TN_STORE_IMAGE:
+		return &tn_store_image_ops;
 	default:
 		return NULL;
 	}
@@ -57,7 +61,8 @@ static bool is_tmpfs(int fd)
 
 int tn_store_open(TnStore *ret, TnStoreKind kind, int root, uid_t uid, gid_t gid)
 {
-	TnStore store = {.ops = tn_store_ops(kind), .data = -1, .orphans = -1, .mount = -1};
+	TnStore store = {
+		.ops = tn_store_ops(kind), .data = -1, .orphans = -1, .mount = -1, .image = -1};
 	int r;
 
 	if (!store.ops)
@@ -90,11 +95,21 @@ static uint64_t spare(uint64_t limit, uint64_t extra)
 	return tn_add_overflows(limit, extra, &sum) ? TN_UNLIMITED : sum;
 }
 
-int tn_store_open_memory(TnStore *ret, TnKeeperLink *keeper, uint64_t bytes, uint64_t inodes,
-			 uid_t uid, gid_t gid)
+/* Size of the tmpfs: whole pages, since it rounds up, and not 0, which means no limit. */
+static uint64_t memory_size(const TnStoreLimits *limits)
 {
-	TN_AUTOFD mount = tn_keeper_memory_new(keeper, spare(bytes, MEMORY_SPARE_BYTES),
-					       spare(inodes, MEMORY_SPARE_INODES));
+	uint64_t pages = limits->bytes & ~(TN_PAGE_SIZE - 1);
+
+	if (!limits->kernel_counts)
+		return spare(limits->bytes, MEMORY_SPARE_BYTES);
+	return limits->bytes == TN_UNLIMITED ? TN_UNLIMITED : pages ? pages : TN_PAGE_SIZE;
+}
+
+int tn_store_open_memory(TnStore *ret, TnKeeperLink *keeper, const TnStoreLimits *limits, uid_t uid,
+			 gid_t gid)
+{
+	TN_AUTOFD mount = tn_keeper_memory_new(keeper, memory_size(limits),
+					       spare(limits->inodes, MEMORY_SPARE_INODES));
 	TN_AUTOFD root = -1;
 	int r;
 
@@ -104,9 +119,11 @@ int tn_store_open_memory(TnStore *ret, TnKeeperLink *keeper, uint64_t bytes, uin
 	if (root < 0)
 		return root;
 	r = tn_store_open(ret, TN_STORE_MEMORY, root, uid, gid);
-	if (r == 0)
-		ret->mount = tn_steal_fd(&mount);
-	return r;
+	if (r < 0)
+		return r;
+	ret->mount = tn_steal_fd(&mount);
+	ret->kernel_counts = limits->kernel_counts;
+	return 0;
 }
 
 void tn_store_clear(TnStore *store)
@@ -114,14 +131,61 @@ void tn_store_clear(TnStore *store)
 	tn_close(&store->data);
 	tn_close(&store->orphans);
 	tn_close(&store->mount);
+	tn_close(&store->image);
+}
+
+#define FIT_TRIES 10
+
+/* A tmpfs takes no limit below its use: then it gets its use, as near as that stands still. */
+static int fit_memory(const TnStore *store, TnKeeperLink *keeper, const TnStoreLimits *limits)
+{
+	uint64_t wanted = memory_size(limits), inodes = spare(limits->inodes, MEMORY_SPARE_INODES);
+	int r = -EINVAL;
+
+	for (int i = 0; i < FIT_TRIES && r == -EINVAL; i++) {
+		uint64_t free, used = 0, size;
+		struct statvfs fs;
+
+		if (fstatvfs(store->data, &fs) < 0)
+			return -errno;
+		r = tn_store_room(store, &free, &used);
+		if (r < 0)
+			return r;
+		size = used > wanted ? used : wanted;
+		if (fs.f_files - fs.f_ffree > inodes)
+			inodes = fs.f_files - fs.f_ffree + MEMORY_SPARE_INODES;
+		r = tn_keeper_memory_resize(keeper, store->mount, size, inodes);
+		if (r == 0 && size > wanted)
+			return -EBUSY;
+	}
+	return r;
 }
 
 int tn_store_resize(const TnStore *store, TnKeeperLink *keeper, uint64_t bytes, uint64_t inodes)
 {
+	TnStoreLimits limits = {bytes, inodes, store->kernel_counts};
+
 	if (store->mount < 0)
 		return 0;
-	return tn_keeper_memory_resize(keeper, store->mount, spare(bytes, MEMORY_SPARE_BYTES),
-				       spare(inodes, MEMORY_SPARE_INODES));
+	if (store->image >= 0)
+		return tn_store_fit_image(store, keeper, bytes, inodes);
+	return store->kernel_counts
+		       ? fit_memory(store, keeper, &limits)
+		       : tn_keeper_memory_resize(keeper, store->mount, memory_size(&limits),
+						 spare(inodes, MEMORY_SPARE_INODES));
+}
+
+int tn_store_room(const TnStore *store, uint64_t *ret_free, uint64_t *ret_used)
+{
+	struct statvfs fs;
+
+	if (store->image >= 0)
+		return tn_store_image_room(store, ret_free, ret_used);
+	if (fstatvfs(store->data, &fs) < 0)
+		return -errno;
+	*ret_free = (uint64_t)fs.f_bavail * fs.f_frsize;
+	*ret_used = (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
+	return 0;
 }
 
 int64_t tn_store_xattr_bytes(int fd)
@@ -152,6 +216,8 @@ int64_t tn_store_charge(const TnStore *store, int fd, const struct stat *st, boo
 {
 	int64_t bytes = 0, xattrs = 0;
 
+	if (store->kernel_counts)
+		return (int64_t)st->st_blocks * 512;
 	if (S_ISREG(st->st_mode)) {
 		bytes = store->ops->pages(fd, st);
 		if (bytes > 0)

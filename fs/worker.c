@@ -92,6 +92,8 @@ static int start_registry(TnWorker *worker, char *why, size_t why_size)
 		.many_owners = env->uid == 0,
 		.keeper = env->keeper,
 		.use_resend = env->use_resend,
+		.data_path = env->data_path,
+		.probe_passthrough = env->probe_passthrough,
 		.default_store = TN_STORE_DIR,
 		.default_bytes = DEFAULT_BYTES,
 		.default_inodes = DEFAULT_INODES,

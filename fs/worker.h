@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "data-path.h"
 #include "keeper-link.h"
 #include "paths.h"
 #include "state.h"
@@ -31,18 +32,20 @@ typedef struct TnWorkerEnv {
 	unsigned n_threads;    /* that answer the kernel; 0 = one per processor */
 	uint64_t idle_timeout; /* seconds without a nest before a stop; TN_UNLIMITED: never */
 
-	int store, runtime;   /* directories */
-	int attach_listener;  /* SOCK_SEQPACKET, non-blocking */
-	int control_listener; /* SOCK_STREAM, non-blocking */
-	int link_socket;      /* to the keeper */
-	int stop_event;       /* readable: stop now */
-	TnState *state;       /* what a killed worker has left, and what this one will leave */
-	bool takes_over;      /* there was another worker before */
-	bool in_waiting;      /* ... which serves still: its end is waited for */
-	bool use_resend;      /* ask the kernel for requests that it had read and lost */
-	int keepers[4];       /* descriptors that only the keeper uses; they stay open */
-#define TN_KEEPERS_LINK 3 /* its end of the link */
-	TnKeeperLink *keeper; /* made by the worker itself, before any of its servers */
+	int store, runtime;     /* directories */
+	int attach_listener;    /* SOCK_SEQPACKET, non-blocking */
+	int control_listener;   /* SOCK_STREAM, non-blocking */
+	int link_socket;        /* to the keeper */
+	int stop_event;         /* readable: stop now */
+	TnState *state;         /* what a killed worker has left, and what this one will leave */
+	bool takes_over;        /* there was another worker before */
+	bool in_waiting;        /* ... which serves still: its end is waited for */
+	bool use_resend;        /* ask the kernel for requests that it had read and lost */
+	TnDataPath data_path;   /* the best that this daemon could offer a nest */
+	bool probe_passthrough; /* false: as if no kernel offered it */
+	int keepers[4];         /* descriptors that only the keeper uses; they stay open */
+#define TN_KEEPERS_LINK 3       /* its end of the link */
+	TnKeeperLink *keeper;   /* made by the worker itself, before any of its servers */
 } TnWorkerEnv;
 
 /* Lets any part of the worker end the daemon ("daemon stop"). */

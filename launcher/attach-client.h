@@ -27,7 +27,8 @@ typedef struct TnAttachSpec {
 	const char *from_path; /* the nest named after this directory, open as from_fd */
 	int from_fd;
 
-	uint32_t flags; /* KEEP, DURABLE, NO_VAR_TMP, NO_XATTRS; the others follow from the rest */
+	uint32_t flags; /* KEEP, DURABLE, NO_VAR_TMP, NO_XATTRS, WRITEBACK; the others follow from
+			   the rest */
 	uint64_t bytes, inodes, ttl, idle_ttl;
 	TnStoreKind store;
 	const TnWords *deny, *read_only; /* NULL: none */

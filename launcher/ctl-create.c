@@ -76,12 +76,14 @@ int tn_verb_create(const TnVerb *verb, int argc, char **argv)
 	TnCtlLimits limits = {NULL};
 	char **deny = NULL, **read_only = NULL;
 	char *store = NULL;
-	gboolean durable = FALSE, no_xattrs = FALSE;
+	gboolean durable = FALSE, no_xattrs = FALSE, writeback = FALSE;
 	const GOptionEntry entries[] = {
 		TN_CTL_LIMIT_ENTRIES(limits),
 		{"durable", 0, 0, G_OPTION_ARG_NONE, &durable, "Keep it over a reboot", NULL},
 		{"no-xattrs", 0, 0, G_OPTION_ARG_NONE, &no_xattrs,
 		 "No extended attributes in it, for a request less with each new file", NULL},
+		{"writeback", 0, 0, G_OPTION_ARG_NONE, &writeback,
+		 "The kernel keeps what is written for a while: a full nest is noticed late", NULL},
 		{"store", 0, 0, G_OPTION_ARG_FILENAME, &store, "dir, memory or image", "KIND"},
 		{"deny", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &deny,
 		 "Refuse everything under this name below /tmp (repeatable)", "PATH"},
@@ -110,6 +112,8 @@ int tn_verb_create(const TnVerb *verb, int argc, char **argv)
 	json_object_set_boolean_member(parameters, "durable", durable);
 	if (no_xattrs)
 		json_object_set_boolean_member(parameters, "xattrs", FALSE);
+	if (writeback)
+		json_object_set_boolean_member(parameters, "writeback", TRUE);
 	if (store != NULL)
 		json_object_set_string_member(parameters, "store", store);
 	client = open_or_start(verb, &options.choice, &error);

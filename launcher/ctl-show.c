@@ -38,6 +38,25 @@ static void print_duration(const char *title, guint64 seconds)
 		printf("%-14s%s\n", title, tn_format_duration(seconds, buffer));
 }
 
+/* How the bytes of files get to the store, and what an operator has to know of open ones. */
+static void print_data_path(const TnNestRow *row)
+{
+	g_autofree char *path = tn_text_escape(row->data_path);
+	g_autofree char *why = tn_text_escape(row->mediated_because);
+
+	if (*path == '\0')
+		return;
+	if (*why != '\0')
+		printf("%-14s%s: %s\n", "data path", path, why);
+	else
+		printf("%-14s%s, open files: %" G_GUINT64_FORMAT
+		       ", of them for writing: %" G_GUINT64_FORMAT "\n",
+		       "data path", path, row->open_files, row->open_writers);
+	if (row->writeback)
+		printf("%-14s%s\n", "write-back",
+		       "yes: what was written may still be in the kernel");
+}
+
 static void print_nest(JsonObject *nest)
 {
 	gint64 now = g_get_real_time();
@@ -55,6 +74,7 @@ static void print_nest(JsonObject *nest)
 	       row.ephemeral ? ", ephemeral" : "", row.durable ? ", durable" : "", row.attachments,
 	       row.attachments == 1 ? "" : "es");
 	printf("%-14s%s\n", "store", store);
+	print_data_path(&row);
 	print_use("bytes", row.bytes_used, row.bytes_limit, TRUE);
 	print_use("inodes", row.inodes_used, row.inodes_limit, FALSE);
 	print_duration("ttl", row.ttl);

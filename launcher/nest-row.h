@@ -11,14 +11,15 @@
 #include <json-glib/json-glib.h>
 
 typedef struct TnNestRow {
-	const char *name, *state, *store, *created,
-		*last_used; /* never NULL; where it came from has them */
+	const char *name, *state, *store, *created, *last_used, *data_path,
+		*mediated_because; /* never NULL; where it came from has them */
 	gint64 owner_uid, attachments;
 	guint64 bytes_used, bytes_limit, inodes_used, inodes_limit; /* TN_UNLIMITED: none */
 	guint64 ttl, idle_ttl;
 	guint64 store_full_total;
 	guint64 denied_total, quota_hits_total, requests_total, busy_ns, nodes_cached;
-	gboolean ephemeral, durable;
+	guint64 open_files, open_writers;
+	gboolean ephemeral, durable, writeback;
 } TnNestRow;
 
 void tn_nest_row_read(JsonObject *nest, TnNestRow *ret);

@@ -25,6 +25,7 @@ typedef enum OptionId {
 	OPTION_NO_VAR_TMP,
 	OPTION_NO_WORKSPACE,
 	OPTION_NO_XATTRS,
+	OPTION_WRITEBACK,
 	OPTION_QUOTA,
 	OPTION_READ_ONLY,
 	OPTION_REPORT,
@@ -61,6 +62,7 @@ static const Option options_known[] = {
 	{"no-var-tmp", OPTION_NO_VAR_TMP, false},
 	{"no-workspace", OPTION_NO_WORKSPACE, false},
 	{"no-xattrs", OPTION_NO_XATTRS, false},
+	{"writeback", OPTION_WRITEBACK, false},
 	{"quota", OPTION_QUOTA, true},
 	{"read-only", OPTION_READ_ONLY, true},
 	{"report", OPTION_REPORT, false},
@@ -263,6 +265,9 @@ static void apply_switch(TnRunOptions *options, OptionId id)
 	case OPTION_NO_XATTRS:
 		options->no_xattrs = true;
 		break;
+	case OPTION_WRITEBACK:
+		options->writeback = true;
+		break;
 	case OPTION_KEEP:
 		options->keep = true;
 		break;
@@ -389,6 +394,7 @@ void tn_run_options_clear(TnRunOptions *options)
 bool tn_run_options_shape_nest(const TnRunOptions *options)
 {
 	return options->bytes || options->inodes || options->ttl || options->idle_ttl ||
-	       options->durable || options->no_xattrs || options->store != TN_STORE_DEFAULT ||
-	       options->deny.n > 0 || options->read_only.n > 0;
+	       options->durable || options->no_xattrs || options->writeback ||
+	       options->store != TN_STORE_DEFAULT || options->deny.n > 0 ||
+	       options->read_only.n > 0;
 }

@@ -24,7 +24,7 @@ typedef struct TnRunOptions {
 
 	/* LIMITS: 0 = default, TN_UNLIMITED = none */
 	uint64_t bytes, inodes, ttl, idle_ttl;
-	bool durable, no_xattrs;
+	bool durable, no_xattrs, writeback;
 	TnStoreKind store;
 	/* RULES */
 	TnWords deny, read_only;

@@ -34,6 +34,9 @@ static const char usage[] =
 	"  --ttl TIME              evict it this long after it was made: 90s, 15m, 2h, 7d\n"
 	"  --idle-ttl TIME         evict it this long after its last use\n"
 	"  --durable               keep it across a reboot\n"
+	"  --writeback             the kernel keeps what is written for a while: faster, and a "
+	"full\n"
+	"                          nest is noticed late (tmpnest(1) says what it gives up)\n"
 	"  --no-xattrs             no extended attributes in it: a request less per new file\n"
 	"  --store KIND            dir, memory or image\n"
 	"  --keep                  keep an unnamed one for a look afterwards\n"
@@ -128,6 +131,8 @@ static int attach(const Prepared *prepared, TnAttached *ret)
 		spec.flags |= TN_ATTACH_KEEP;
 	if (options->durable)
 		spec.flags |= TN_ATTACH_DURABLE;
+	if (options->writeback)
+		spec.flags |= TN_ATTACH_WRITEBACK;
 	if (options->no_xattrs)
 		spec.flags |= TN_ATTACH_NO_XATTRS;
 	if (!prepared->plan.var_tmp)

@@ -31,7 +31,7 @@ _tmpnest_offer() { # WORD SUFFIX CHOICES
 _tmpnest_option_word() { # WORD OPTION
 	case $2 in
 	--nest) _tmpnest_offer "$1" '' "$(_tmpnest_nests)" ;;
-	--store) _tmpnest_offer "$1" '' 'dir memory' ;;
+	--store) _tmpnest_offer "$1" '' 'dir memory image' ;;
 	--net) _tmpnest_offer "$1" '' 'host none' ;;
 	--run-as) mapfile -t COMPREPLY < <(compgen -u -- "$1") ;;
 	--owner) [ "${COMP_WORDS[1]}" = stubs ] || mapfile -t COMPREPLY < <(compgen -u -- "$1") ;;

@@ -29,7 +29,7 @@ function __tmpnest_option_word # VERB OPTION
         case --nest
             __tmpnest_nests
         case --store
-            printf '%s\n' dir memory
+            printf '%s\n' dir memory image
         case --net
             printf '%s\n' host none
         case --run-as

@@ -98,7 +98,8 @@ int main(int argc, char **argv)
 		unsigned of_this = 0;
 		const char *error = sweep(&operations[i], twice, &of_this);
 
-		if (!error && of_this == 0)
+		/* On the passthrough path some need no daemon: those of open files. */
+		if (!error && of_this == 0 && !getenv("STEPS_MAY_BE_QUIET"))
 			error = "no worker was killed";
 		printf("%sok %zu - %s (%u workers killed)\n", error ? "not " : "", i + 1,
 		       operations[i].name, of_this);

@@ -80,7 +80,7 @@ check_shell() { # SHELL
 		tmpnest evict alpha b|beta
 		tmpnest cp b|beta:
 		tmpnest run --nest a|alpha
-		tmpnest create --store |dir memory
+		tmpnest create --store |dir memory image
 		tmpnest run --quota 1G --net |host none
 		tmpnest show --ver|--verify
 		tmpnest daemon |start stop status restart upgrade

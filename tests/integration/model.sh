@@ -21,6 +21,10 @@ model() { # STORE ARGUMENT...
 case_seeds_on_a_dir_store() { model dir --jobs 2 --seconds $SHARE 500 2000; }
 case_seeds_on_a_memory_store() { model memory --jobs 2 --seconds $SHARE 500 2000; }
 
+long seeds_on_an_image
+only root seeds_on_an_image
+case_seeds_on_an_image() { model image --jobs 2 --seconds $SHARE 500 2000; }
+
 # Other seeds with each run: a failure names the one to replay.
 fresh_seed() { echo $((1000 + $(date +%s) % 1000000)); }
 

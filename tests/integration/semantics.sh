@@ -67,6 +67,17 @@ case_several_users_on_a_memory_store() {
 	on_view 170 memory --keep-caps
 }
 
+long several_users_in_memory_mediated several_users_on_an_image
+only root several_users_in_memory_mediated several_users_on_an_image
+case_several_users_in_memory_mediated() {
+	own_daemon
+	TMPNEST_NO_PASSTHROUGH=1 tmpnest daemon start
+	on_view 170 memory --keep-caps
+	stop_daemon
+}
+
+case_several_users_on_an_image() { on_view 170 image --keep-caps; }
+
 case_one_user_without_capabilities() {
 	case $TT_ROLE in root) on_view 160 memory ;; *) on_view 160 dir ;; esac
 }

@@ -240,12 +240,15 @@ bool md_trees_equal(const int root[MD_SIDES])
 
 /*
  * Free blocks agree. What links, symlink targets and attributes cost is set apart by the
- * sizes that were chosen (see run.sh). The kernel tells of closed files a little later.
+ * sizes that were chosen (see run.sh), which says as well where they cannot agree. The kernel tells
+ * of closed files a little later.
  */
 bool md_free_equal(const int root[MD_SIDES])
 {
 	struct statvfs st[MD_SIDES];
 
+	if (getenv("MODEL_ANY_SPACE"))
+		return true;
 	for (int tries = 0; tries < 300; tries++) {
 		for (int side = 0; side < MD_SIDES; side++) {
 			if (fstatvfs(root[side], &st[side]) < 0)

@@ -43,7 +43,11 @@ static int set_up(void **state)
 		.idle_ttl = UINT64_MAX,
 		.created_ns = 1700000000123456789,
 		.from = {.fd = -1},
-		.store = {.ops = &tn_store_dir_ops, .data = -1, .orphans = -1, .mount = -1},
+		.store = {.ops = &tn_store_dir_ops,
+			  .data = -1,
+			  .orphans = -1,
+			  .mount = -1,
+			  .image = -1},
 		.policy = tn_policy_new(),
 	};
 
@@ -239,7 +243,7 @@ static void test_bad_values(void **state)
 		{"uid 1000", "uid 4294967296"},
 		{"gid 4294967294", "gid 4294967295"},
 		{"uid 1000", "uid 1000x"},
-		{"store dir", "store image"},
+		{"store dir", "store picture"},
 		{"store dir", "store"},
 		{"bytes 1099511627776", "bytes 0"},
 		{"bytes 1099511627776", "bytes 99999999999999999999"},

@@ -277,7 +277,7 @@ static void test_layout(void **state)
 	assert_int_equal(symlinkat("moved", f->store.data, "tmp"), 0);
 	assert_true(tn_store_open(&again, TN_STORE_DIR, f->scratch.dir, geteuid(), getegid()) < 0);
 	assert_int_equal(
-		tn_store_open(&again, TN_STORE_IMAGE, f->scratch.dir, geteuid(), getegid()),
+		tn_store_open(&again, (TnStoreKind)99, f->scratch.dir, geteuid(), getegid()),
 		-ENOTSUP);
 }
 
