@@ -179,7 +179,7 @@ static int leave(TnRegistry *registry)
 
 	nest->arena.fd = -1;
 	nest->home = nest->device = nest->from.fd = -1;
-	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1};
+	nest->store = (TnStore){.data = -1, .orphans = -1, .mount = -1, .image = -1};
 	nest->state = NULL;
 	tn_registry_list_drop(registry, nest);
 	tn_registry_free(registry);
@@ -222,6 +222,7 @@ static void keep_descriptors(TnArena *arena, const TnArenaDescriptors *before, i
 	now->orphans = harmless(now->orphans, before->orphans);
 	now->mount = harmless(now->mount, before->mount);
 	now->from = harmless(now->from, before->from);
+	now->image = harmless(now->image, before->image);
 	atomic_store(&now->device, harmless(atomic_load(&now->device), before->device));
 	for (size_t i = 0; i < 64; i++)
 		arena->nodes[i].held_fd = harmless(arena->nodes[i].held_fd, held);

@@ -206,7 +206,7 @@ static void wrong_request_heads(void **state)
 	assert_int_equal(check_changed(FIELD(TnAttachRequest, size), 0), -EPROTO);
 	assert_int_equal(check_changed(FIELD(TnAttachRequest, size), record), -EPROTO);
 	assert_int_equal(check_changed(FIELD(TnAttachRequest, size), record + 24), -EPROTO);
-	assert_int_equal(check_changed(FIELD(TnAttachRequest, flags), 1 << 6), -EPROTO);
+	assert_int_equal(check_changed(FIELD(TnAttachRequest, flags), 1 << 7), -EPROTO);
 	assert_int_equal(check_changed(FIELD(TnAttachRequest, flags), 1U << 31), -EPROTO);
 	assert_int_equal(check_changed(FIELD(TnAttachRequest, store), 4), -EPROTO);
 	assert_int_equal(check_changed(FIELD(TnAttachRequest, reserved), 1), -EPROTO);
