@@ -15,9 +15,9 @@
 
 TnHidePassthrough tn_hide_passthrough(const char *value)
 {
-	if (!value || !*value)
-		return TN_HIDE_NOTHING;
-	return strcmp(value, "kernel") == 0 ? TN_HIDE_KERNEL : TN_HIDE_ALL;
+	if (!value || !*value || strcmp(value, "0") == 0)
+		return TN_HIDE_ALL;
+	return strcmp(value, "kernel") == 0 ? TN_HIDE_KERNEL : TN_HIDE_NOTHING;
 }
 
 /* The kernel asks for CAP_SYS_ADMIN in the initial user namespace (fs/fuse/backing.c). */
@@ -50,7 +50,7 @@ const char *tn_data_path_reason(TnDataPath path)
 		[TN_PATH_STORE] = "store dir has no limit that the kernel keeps",
 		[TN_PATH_USER] = "only a root daemon may",
 		[TN_PATH_NO_RIGHT] = "the daemon lacks CAP_SYS_ADMIN in the initial user namespace",
-		[TN_PATH_OFF] = "switched off by TMPNEST_NO_PASSTHROUGH",
+		[TN_PATH_OFF] = "not switched on (TMPNEST_PASSTHROUGH=1 for the daemon)",
 		[TN_PATH_RULES] = "read-only rules look at each write",
 		[TN_PATH_WRITEBACK] = "write-back was asked for",
 		[TN_PATH_KERNEL] = "the kernel does not offer it (Linux 6.9 or later)",

@@ -21,10 +21,10 @@ typedef enum TnDataPath {
 	TN_PATH_PASSTHROUGH,
 } TnDataPath;
 
-/* What TMPNEST_NO_PASSTHROUGH says. */
+/* What TMPNEST_PASSTHROUGH says. */
 typedef enum TnHidePassthrough {
 	TN_HIDE_NOTHING,
-	TN_HIDE_ALL,    /* "1": no nest gets it */
+	TN_HIDE_ALL,    /* not set, or "0": no nest gets it */
 	TN_HIDE_KERNEL, /* "kernel": as if the kernel did not offer it, for tests */
 } TnHidePassthrough;
 

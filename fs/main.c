@@ -392,7 +392,7 @@ int main(int argc, char **argv)
 	/* Tests hide the newer kernel's feature with it. */
 	config.use_peer_pidfd = !getenv("TMPNEST_NO_PEER_PIDFD");
 	config.use_resend = !getenv("TMPNEST_NO_RESEND");
-	config.hide_passthrough = tn_hide_passthrough(getenv("TMPNEST_NO_PASSTHROUGH"));
+	config.hide_passthrough = tn_hide_passthrough(getenv("TMPNEST_PASSTHROUGH"));
 	return options.foreground || config.has_namespaces ? run_in_foreground(&config)
 							   : run_in_background(&config);
 }

@@ -17,12 +17,12 @@ only root killed_at_every_step each_call_to_the_store_fails_once
 only root each_call_to_the_store_fails_once_in_memory
 only root a_service_manager_keeps_the_views
 only root killed_at_every_step_in_memory killed_twice_at_every_step_in_memory
-only root killed_at_every_step_in_memory_mediated killed_at_every_step_on_an_image
+only root killed_at_every_step_in_memory_passed_through killed_at_every_step_on_an_image
 only root random_kills_of_open_files two_thousand_random_kills_on_an_image
 only root each_call_to_the_store_fails_once_on_an_image
-long killed_at_every_step_in_memory_mediated killed_at_every_step_on_an_image
+long killed_at_every_step_in_memory_passed_through killed_at_every_step_on_an_image
 long two_thousand_random_kills_on_an_image each_call_to_the_store_fails_once_on_an_image
-limit killed_at_every_step_in_memory_mediated 400
+limit killed_at_every_step_in_memory_passed_through 400
 limit killed_at_every_step_on_an_image 600
 limit two_thousand_random_kills_on_an_image 1200
 limit each_call_to_the_store_fails_once_on_an_image 300
@@ -80,9 +80,9 @@ steps() {
 }
 
 case_killed_at_every_step() { steps dir once; }
-# As root on the passthrough path (tests/integration/passthrough.sh), where OPEN and RELEASE are asked for.
 case_killed_at_every_step_in_memory() { steps memory once; }
-case_killed_at_every_step_in_memory_mediated() { TMPNEST_NO_PASSTHROUGH=1 steps memory once; }
+# Where OPEN and RELEASE are asked for.
+case_killed_at_every_step_in_memory_passed_through() { TMPNEST_PASSTHROUGH=1 steps memory once; }
 case_killed_at_every_step_on_an_image() { steps image once; }
 case_killed_twice_at_every_step() { steps dir twice; }
 case_killed_twice_at_every_step_in_memory() { steps memory twice; }
@@ -151,7 +151,7 @@ case_random_kills_under_strict_clients() { random_kills 80 dir; }
 case_two_thousand_random_kills() { random_kills 2000 dir; }
 case_two_thousand_random_kills_in_memory() { random_kills 2000 memory; }
 case_two_thousand_random_kills_on_an_image() { random_kills 2000 image; }
-case_random_kills_of_open_files() { random_kills 20 memory; }
+case_random_kills_of_open_files() { TMPNEST_PASSTHROUGH=1 random_kills 20 memory; }
 case_two_thousand_random_kills_without_resend() {
 	TMPNEST_NO_RESEND=1 random_kills 2000 dir
 }

@@ -6,6 +6,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 TT_LIMIT=300
+export TMPNEST_PASSTHROUGH=1
 
 only root open_files_need_no_daemon the_limit_is_the_kernels deleted_files_leave_nothing_known
 only root open_files_outlive_workers freezing_and_denying_reach_new_opens_only
@@ -44,16 +45,16 @@ case_each_nest_says_which_way_it_goes() {
 		contains 'the refusal' "$err" 'no right to mount an image'
 	fi
 	stop_daemon
-	export TMPNEST_NO_PASSTHROUGH=1
+	unset TMPNEST_PASSTHROUGH
 	tmpnest create m --store memory
-	equal 'switched off' "$(path_of m)" mediated
+	equal 'by itself' "$(path_of m)" mediated
 	stop_daemon
 }
 
 # The nest was made for it, its limit is the kernel's, and the kernel says no at its first use.
 case_a_kernel_without_it_is_noticed() {
 	own_daemon
-	export TMPNEST_NO_PASSTHROUGH=kernel
+	export TMPNEST_PASSTHROUGH=kernel
 	tmpnest create m --store memory --quota 1M
 	runs 1 tmpnest run --nest m -- sh -c 'head -c 2M /dev/zero >/tmp/f'
 	equal 'path' "$(path_of m)" mediated

@@ -67,11 +67,11 @@ case_several_users_on_a_memory_store() {
 	on_view 170 memory --keep-caps
 }
 
-long several_users_in_memory_mediated several_users_on_an_image
-only root several_users_in_memory_mediated several_users_on_an_image
-case_several_users_in_memory_mediated() {
+long several_users_in_memory_passed_through several_users_on_an_image
+only root several_users_in_memory_passed_through several_users_on_an_image
+case_several_users_in_memory_passed_through() {
 	own_daemon
-	TMPNEST_NO_PASSTHROUGH=1 tmpnest daemon start
+	TMPNEST_PASSTHROUGH=1 tmpnest daemon start
 	on_view 170 memory --keep-caps
 	stop_daemon
 }

@@ -44,7 +44,7 @@ SIZE=$((1 << 20))
 # Of all that is charged but pages there is always more than nothing and less than one page,
 # so a quota of one page more than the tmpfs has leaves the same pages free at any time.
 QUOTA=$(((SIZE >> 10) + 4))K
-if [ "$STORE" = memory ] && [ "$(id -u)" -eq 0 ] && [ -z "${TMPNEST_NO_PASSTHROUGH:-}" ]; then
+if [ "$STORE" = memory ] && [ "$(id -u)" -eq 0 ] && [ -n "${TMPNEST_PASSTHROUGH:-}" ]; then
 	QUOTA=$((SIZE >> 10))K # the nest's limit is that of a tmpfs as well: they count the same
 elif [ "$STORE" = image ]; then
 	SIZE=$((64 << 20)) QUOTA=64M # ext4 counts other blocks: neither gets full

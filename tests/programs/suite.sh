@@ -17,7 +17,6 @@ SUITE=$(dirname "$TT_SCRIPT")/suite
 STORES=dir
 if [ -n "${TT_LONG:-}" ]; then
 	STORES='dir memory'
-	# As root both of these are on the passthrough path.
 	[ "${TT_ROLE:-}" != root ] || STORES='dir memory image'
 fi
 
