@@ -229,17 +229,15 @@ size_t tn_dispatch(TnNest *nest, TnIdentity *identity, const uint8_t *message, s
 
 static void take_back(TnNest *nest, uint64_t nodeid)
 {
-	TnReleased released = {.nest = nest};
 	uint32_t index;
 
 	if (nodeid == 0)
 		return;
 	pthread_mutex_lock(&nest->table_lock);
 	index = tn_node_by_id(nest->table, nodeid);
-	if (index)
-		tn_node_forget(nest->table, index, 1, tn_released_collect, &released);
 	pthread_mutex_unlock(&nest->table_lock);
-	tn_released_finish(&released);
+	if (index)
+		tn_take_back(nest, index);
 }
 
 static void close_again(TnNest *nest, const uint8_t *open_out)

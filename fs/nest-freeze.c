@@ -10,9 +10,7 @@
 #include "sys.h"
 
 #include <errno.h>
-#include <linux/fuse.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 
 #define NODES_AT_A_TIME 64U
@@ -24,20 +22,11 @@
  */
 static void flush_node(int device, uint64_t nodeid)
 {
-	struct fuse_notify_inval_inode_out inode = {.ino = nodeid};
-	struct fuse_out_header header = {
-		.len = sizeof(header) + sizeof(inode),
-		.error = FUSE_NOTIFY_INVAL_INODE,
-	};
-	struct iovec parts[] = {
-		{.iov_base = &header, .iov_len = sizeof(header)},
-		{.iov_base = &inode, .iov_len = sizeof(inode)},
-	};
+	int r = tn_notify_inode(device, nodeid, 0);
 
 	/* ENOENT: the kernel has forgotten it meanwhile, and written back before. */
-	if (writev(device, parts, 2) < 0 && errno != ENOENT && errno != ENOTCONN)
-		tn_log(TN_LOG_WARNING, "freeze: a file cannot be written back: %s",
-		       strerror(errno));
+	if (r < 0 && r != -ENOENT && r != -ENOTCONN)
+		tn_log(TN_LOG_WARNING, "freeze: a file cannot be written back: %s", strerror(-r));
 }
 
 /* The next regular files after *index; *index is 0 at the end. How many. */

@@ -195,6 +195,13 @@ void tn_nest_forget_all(TnNest *nest);
 struct TnUsage;
 int tn_nest_count_held(TnNest *nest, struct TnUsage *usage);
 
+/*
+ * Has the kernel drop what it keeps of an inode (FUSE_NOTIFY_INVAL_INODE), its pages as well from
+ * `offset` on, which are written back first and waited for; a negative offset: the attributes
+ * alone, and nobody is waited for. 0 or -errno: -ENOENT it knows no such inode, -ENOTCONN.
+ */
+int tn_notify_inode(int device, uint64_t nodeid, int64_t offset);
+
 /* Makes the account what a count of the store says. */
 void tn_nest_recharge(TnNest *nest);
 /*

@@ -220,3 +220,13 @@ void tn_released_finish(TnReleased *released)
 		free(item);
 	}
 }
+
+void tn_take_back(TnNest *nest, uint32_t index)
+{
+	TnReleased released = {.nest = nest};
+
+	pthread_mutex_lock(&nest->table_lock);
+	tn_node_forget(nest->table, index, 1, tn_released_collect, &released);
+	pthread_mutex_unlock(&nest->table_lock);
+	tn_released_finish(&released);
+}

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/uio.h>
 
 static bool is_writing(uint32_t open_flags)
 {
@@ -25,19 +24,8 @@ static bool is_writing(uint32_t open_flags)
  */
 static void drop_attributes(const TnNest *nest, uint64_t nodeid)
 {
-	struct fuse_notify_inval_inode_out inode = {.ino = nodeid, .off = -1};
-	struct fuse_out_header header = {
-		.len = sizeof(header) + sizeof(inode),
-		.error = FUSE_NOTIFY_INVAL_INODE,
-	};
-	struct iovec parts[] = {
-		{.iov_base = &header, .iov_len = sizeof(header)},
-		{.iov_base = &inode, .iov_len = sizeof(inode)},
-	};
-
 	/* It fails when the kernel has ended the connection, or knows no such inode. */
-	if (writev(nest->device, parts, TN_ARRAY_LEN(parts)) < 0)
-		return;
+	(void)tn_notify_inode(nest->device, nodeid, -1);
 }
 
 int tn_reply_open(TnRequest *request, uint32_t index, uint32_t open_flags)
@@ -83,17 +71,6 @@ int tn_op_open(TnRequest *request)
 	return r < 0 ? r : tn_reply_open(request, request->node, in->flags);
 }
 
-/* The kernel will not know the entry after all. */
-static void take_back(TnNest *nest, uint32_t index)
-{
-	TnReleased released = {.nest = nest};
-
-	pthread_mutex_lock(&nest->table_lock);
-	tn_node_forget(nest->table, index, 1, tn_released_collect, &released);
-	pthread_mutex_unlock(&nest->table_lock);
-	tn_released_finish(&released);
-}
-
 int tn_op_create(TnRequest *request)
 {
 	const struct fuse_create_in *in = (const void *)request->arg;
@@ -113,7 +90,7 @@ int tn_op_create(TnRequest *request)
 	pthread_mutex_unlock(&nest->table_lock);
 	r = tn_reply_open(request, index, in->flags);
 	if (r < 0)
-		take_back(nest, index);
+		tn_take_back(nest, index);
 	else
 		entry->attr_valid = tn_attr_valid(nest, index);
 	return r;

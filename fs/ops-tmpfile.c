@@ -32,17 +32,6 @@ static int open_unnamed(TnRequest *request, mode_t mode)
 	return r < 0 ? r : fd;
 }
 
-/* The kernel does not get to know the node after all. */
-static void take_back(TnNest *nest, uint32_t index)
-{
-	TnReleased released = {.nest = nest};
-
-	pthread_mutex_lock(&nest->table_lock);
-	tn_node_forget(nest->table, index, 1, tn_released_collect, &released);
-	pthread_mutex_unlock(&nest->table_lock);
-	tn_released_finish(&released);
-}
-
 /* The file comes to be, and into the account. 0 or -errno; *ret is its node. */
 static int make_unnamed(TnRequest *request, mode_t mode, TnReservation *reservation, uint32_t *ret)
 {
@@ -59,7 +48,7 @@ static int make_unnamed(TnRequest *request, mode_t mode, TnReservation *reservat
 	r = fstat(fd, &st) < 0 ? -errno : tn_hold_unnamed(nest, request->node, &st, &fd, ret);
 	if (r < 0) {
 		if (*ret)
-			take_back(nest, *ret);
+			tn_take_back(nest, *ret);
 		return r;
 	}
 	notes.unnamed.node = *ret;
@@ -91,7 +80,7 @@ static int reply_unnamed(TnRequest *request, uint32_t index)
 	int r = tn_resolve_stat(request->nest, index, &st);
 
 	if (r < 0) {
-		take_back(request->nest, index); /* the kernel will not know it */
+		tn_take_back(request->nest, index);
 		return r;
 	}
 	entry = tn_reply_alloc(request, sizeof(*entry));
@@ -106,7 +95,7 @@ static int reply_unnamed(TnRequest *request, uint32_t index)
 	}
 	r = tn_reply_open(request, index, in->flags);
 	if (r < 0)
-		take_back(request->nest, index);
+		tn_take_back(request->nest, index);
 	return r;
 }
 

@@ -160,3 +160,5 @@ typedef struct TnReleased {
 void tn_released_collect(TnNode *node, void *released);
 /* Closes, deletes and refunds what was collected. No lock may be held. */
 void tn_released_finish(TnReleased *released);
+/* The kernel does not get to know the node after all: its reference ends. No lock may be held. */
+void tn_take_back(TnNest *nest, uint32_t index);

@@ -6,11 +6,13 @@
 #include "ops.h"
 
 #include "log.h"
+#include "macros.h"
 #include "syscalls.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 
 TN_SYSCALLS = {
 	{SYS_fstatfs},
@@ -141,4 +143,19 @@ int tn_op_statfs(TnRequest *request)
 	st->files = inodes == TN_UNLIMITED ? backing.f_files : inodes;
 	st->ffree = inodes == TN_UNLIMITED ? backing.f_favail : tn_quota_inodes_free(account);
 	return 0;
+}
+
+int tn_notify_inode(int device, uint64_t nodeid, int64_t offset)
+{
+	struct fuse_notify_inval_inode_out inode = {.ino = nodeid, .off = offset};
+	struct fuse_out_header header = {
+		.len = sizeof(header) + sizeof(inode),
+		.error = FUSE_NOTIFY_INVAL_INODE,
+	};
+	struct iovec parts[] = {
+		{.iov_base = &header, .iov_len = sizeof(header)},
+		{.iov_base = &inode, .iov_len = sizeof(inode)},
+	};
+
+	return writev(device, parts, TN_ARRAY_LEN(parts)) < 0 ? -errno : 0;
 }
