@@ -198,6 +198,26 @@ daemon_pid() { # of the keeper
 	tmpnest daemon status --json | json 'd["keeper_pid"]'
 }
 
+worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
+
+# Bytes of memory that the worker holds: its own, and its memory files.
+worker_memory() {
+	"$TT_PYTHON" - "$(worker_pid)" <<-'END'
+		import os, re, sys
+		proc = f"/proc/{sys.argv[1]}"
+		own = int(re.search(r"RssAnon:\s+(\d+)", open(f"{proc}/status").read())[1]) * 1024
+		files = {}
+		for fd in os.listdir(f"{proc}/fd"):
+		    try:
+		        if os.readlink(f"{proc}/fd/{fd}").startswith("/memfd:"):
+		            st = os.stat(f"{proc}/fd/{fd}")
+		            files[st.st_ino] = st.st_blocks * 512
+		    except FileNotFoundError:
+		        pass
+		print(own + sum(files.values()))
+	END
+}
+
 # The wipe of evicted nests goes on in the background. Only a process with rights over
 # the store can look; nests/ has mode 0000.
 trash_is_empty() {

@@ -5,7 +5,6 @@
 roles root
 limit a_hundred_connections_with_the_largest_messages 500 # on a busy machine
 
-worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 anonymous_kib() { awk '/^RssAnon/ { print $2 }' "/proc/$1/status"; }
 
 case_a_hundred_connections_with_the_largest_messages() {

@@ -48,8 +48,6 @@ limit two_thousand_random_kills 1200
 limit two_thousand_random_kills_without_resend 1200
 limit two_thousand_random_kills_in_memory 1200
 
-worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
-
 # kill_worker KEEPER: without asking the daemon, which has none for moments. Not the one in waiting.
 kill_worker() {
 	local pid

@@ -6,8 +6,6 @@
 long leases_that_nobody_watched_end_with_the_next_daemon
 limit leases_that_nobody_watched_end_with_the_next_daemon 120
 
-worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
-
 # Processes of this case besides the shell: those that have its mark in their environment.
 marked_processes() { grep -lzxF "TT_DEATH=$1" /proc/[0-9]*/environ 2>/dev/null || true; }
 

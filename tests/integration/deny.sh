@@ -144,7 +144,6 @@ step() { # NAME WHAT-IS-SAID
 	equal "$1" "$(grep "^$1 " watcher.log)" "$1 $2"
 }
 
-worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 worker_is_new() { [ "$(worker_pid)" != "$1" ]; }
 
 case_rules_change_under_open_files() {

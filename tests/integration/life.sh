@@ -14,7 +14,6 @@ limit a_million_files_are_wiped_while_others_work 1800
 limit evictions_and_creations_at_once 300
 
 store_of() { tmpnest daemon status --json | json "d['store']['$1']"; }
-worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 worker_is_new() { [ "$(worker_pid)" != "$1" ]; }
 log() { cat "$TMPNEST_RUNTIME_DIR/tmpnestd.log"; }
 nothing_is_wiped() { [ "$(store_of wiping)" = 0 ]; }

@@ -7,25 +7,6 @@
 roles root
 TT_LIMIT=120
 
-# Bytes of memory that the worker holds: its own, and its memory files.
-worker_memory() {
-	"$TT_PYTHON" - "$(worker_pid)" <<-'END'
-		import os, re, sys
-		proc = f"/proc/{sys.argv[1]}"
-		own = int(re.search(r"RssAnon:\s+(\d+)", open(f"{proc}/status").read())[1]) * 1024
-		files = {}
-		for fd in os.listdir(f"{proc}/fd"):
-		    try:
-		        if os.readlink(f"{proc}/fd/{fd}").startswith("/memfd:"):
-		            st = os.stat(f"{proc}/fd/{fd}")
-		            files[st.st_ino] = st.st_blocks * 512
-		    except FileNotFoundError:
-		        pass
-		print(own + sum(files.values()))
-	END
-}
-
-worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 # The same once its threads have given back the buffers of large requests: idle for three seconds.
 idle_memory() {
 	sleep 4

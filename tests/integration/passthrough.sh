@@ -156,8 +156,6 @@ case_a_lowered_limit_is_reached_from_above() {
 	stop_daemon
 }
 
-worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
-
 # What open files can do, with a worker's death between any two steps.
 cat_script() {
 	cat <<'PYTHON'

@@ -251,7 +251,6 @@ time.sleep(60)'
 	tmpnest evict held other
 }
 
-worker_pid() { tmpnest daemon status --json | json 'd["worker_pid"]'; }
 worker_is_new() { [ "$(worker_pid)" != "$1" ]; }
 
 case_a_replaced_worker_is_told_and_counted() {
