@@ -193,6 +193,14 @@ static void drop_denied(TnSplice *splice, const TnSpliceReply *reply)
 			drop_extra(splice, &splice->extras[i]);
 }
 
+/* A source that was not there was not missed as long as the destination could be denied. */
+static void refuse_lacking(TnSplice *splice)
+{
+	for (size_t i = 0; i < splice->line->n_ops; i++)
+		if (splice->ops[i].lacks_source && !splice->ops[i].dropped)
+			tn_splice_note_lacking(splice, i);
+}
+
 static void put_view(TnSplice *splice, Block *block, const char *place, TnSpliceArea area)
 {
 	static const char *const trees[TN_SPLICE_N_AREAS] = {"tmp", "var-tmp"};
@@ -340,6 +348,7 @@ int tn_splice_emit(TnSplice *splice, const TnSpliceReply *reply, char **ret_bloc
 	if (splice->refused)
 		return -EINVAL;
 	drop_denied(splice, reply);
+	refuse_lacking(splice);
 	r = tn_splice_find_covers(splice, reply->runtime_dir, &covers);
 	if (r == 0)
 		r = cover_private(splice, reply, &covers);

@@ -15,6 +15,7 @@ struct TnSpliceOp {
 	bool skipped;       /* a -try whose source is missing: as if it were not there */
 	bool dropped;       /* not given to bwrap */
 	bool vanished;      /* a read-only bind onto itself whose source is missing */
+	bool lacks_source;  /* refused, unless it is dropped */
 };
 
 /* A bind that is added directly after the view. */
@@ -33,6 +34,9 @@ static inline bool tn_splice_found(TnFileKind kind)
 
 /* Adds a note; text may be NULL when memory is exhausted. */
 void tn_splice_note(TnSplice *splice, TnSpliceNoteKind kind, const char *text);
+
+/* Refuses: the source of operation index is not there. */
+void tn_splice_note_lacking(TnSplice *splice, size_t index);
 
 /* Records exhausted memory for a NULL pointer; returns text. */
 const char *tn_splice_keep(TnSplice *splice, const char *text);

@@ -118,11 +118,34 @@ static void look_at_source(TnSplice *splice, size_t index)
 	else if (op->kind == TN_FILE_MISSING && is_self_mask(splice, parsed))
 		op->vanished = true;
 	else
-		tn_splice_note(splice, TN_SPLICE_SOURCE_MISSING,
-			       tn_pool_printf(&splice->pool, "%.512s: %s, source of %s", word,
-					      op->kind == TN_FILE_MISSING ? "not there"
-									  : "cannot be reached",
-					      tn_bwrap_name(parsed->option)));
+		op->lacks_source = true;
+}
+
+void tn_splice_note_lacking(TnSplice *splice, size_t index)
+{
+	const TnBwrapOp *parsed = &splice->line->ops[index];
+	bool missing = splice->ops[index].kind == TN_FILE_MISSING;
+
+	tn_splice_note(splice, TN_SPLICE_SOURCE_MISSING,
+		       tn_pool_printf(&splice->pool, "%.512s: %s, source of %s",
+				      tn_bwrap_argument(splice->line, parsed, 0),
+				      missing ? "not there" : "cannot be reached",
+				      tn_bwrap_name(parsed->option)));
+}
+
+/* An operation without its source is refused, unless its destination may turn out denied. */
+static void refuse_lacking(TnSplice *splice)
+{
+	for (size_t i = 0; i < splice->line->n_ops; i++) {
+		const TnSpliceOp *op = &splice->ops[i];
+		const TnSpliceView *view;
+
+		if (!op->lacks_source)
+			continue;
+		view = op->dest ? tn_splice_view_above(splice, op->dest) : NULL;
+		if (!view || !tn_splice_is_after(splice, view, i))
+			tn_splice_note_lacking(splice, i);
+	}
 }
 
 /* The last mount at / decides what the sandbox's paths mean. */
@@ -474,6 +497,9 @@ int tn_splice_plan(TnSplice *splice, const TnBwrapLine *line, const TnSpliceFact
 		return -EINVAL;
 	find_view(splice, TN_SPLICE_TMP, facts->host_tmp);
 	find_view(splice, TN_SPLICE_VAR_TMP, facts->host_var_tmp);
+	refuse_lacking(splice);
+	if (splice->refused)
+		return -EINVAL;
 	add_replays(splice, TN_SPLICE_TMP);
 	add_replays(splice, TN_SPLICE_VAR_TMP);
 	tn_splice_add_needs(splice);

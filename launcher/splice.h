@@ -64,7 +64,7 @@ typedef struct TnSpliceFacts {
 
 typedef enum TnSpliceNoteKind {
 	/* refusals */
-	TN_SPLICE_SOURCE_MISSING, /* bwrap would fail too; said before anything is attached */
+	TN_SPLICE_SOURCE_MISSING, /* bwrap would fail too; in the plan unless it may be denied */
 	TN_SPLICE_SOURCE_COVERED, /* the source lies in what the launcher covers */
 	TN_SPLICE_OVERLAY_SHOWS,  /* an overlay would look below the launcher's covers */
 	TN_SPLICE_CWD_HIDDEN,     /* bwrap would silently start elsewhere */

@@ -349,6 +349,23 @@ make_user() {
 	USER_HOME=$(getent passwd "$TEST_USER" | cut -d: -f6)
 }
 
+# A runtime binds these where it finds them when it plans, and several cases have them at
+# the same time: they stay for the whole run, or one case would pull them from under another.
+make_claude() {
+	local dir
+	CLAUDE_MADE=()
+	for dir in /tmp/claude /private /private/tmp /private/tmp/claude; do
+		mkdir "$dir" 2>/dev/null || continue
+		CLAUDE_MADE+=("$dir")
+		[ "${dir##*/}" != claude ] || chmod 1777 "$dir"
+	done
+}
+
+remove_claude() {
+	local i
+	for ((i = ${#CLAUDE_MADE[@]}; i-- > 0; )); do rmdir "${CLAUDE_MADE[i]}"; done
+}
+
 # A copy of programs and tests that the plain user can read, wherever the tree lies; it
 # also shows that the programs find each other in another place.
 make_stage() {
@@ -377,6 +394,7 @@ make_node_modules() {
 
 clean_up() {
 	trap - EXIT
+	remove_claude
 	[ -z "${TEST_USER:-}" ] || {
 		userdel --remove "$TEST_USER"
 		groupdel "$TEST_GROUP"
@@ -424,10 +442,12 @@ if [ -n "$LIST" ]; then
 fi
 tn_install_missing "${TN_BUILD_NEEDS[@]}" "${TEST_NEEDS[@]}" || exit 1
 make_base
+CLAUDE_MADE=()
 trap clean_up EXIT
 trap interrupted INT TERM
 tn_build "$ROOT" "$BUILD" "$BASE/build.log" || { FAILED=1 && exit 1; }
 make_user
+make_claude
 make_stage
 if wants_programs; then
 	tn_install_missing "${PROGRAM_NEEDS[@]}" || [ -z "${TT_STRICT:-}" ] || FAILED=1

@@ -53,6 +53,15 @@ case_two_commands_of_one_nest_meet_and_another_does_not() {
 	tmpnest evict one two
 }
 
+# It may go between the caller's plan and the start: what is left out needs no source.
+case_the_claude_directory_is_denied_and_not_missed() {
+	runs 0 front "${HOST[@]}" --bind /tmp/no-such-source /tmp/claude sh -c '! ls /tmp/claude 2>/dev/null && echo denied'
+	equal 'what it says' "$out" denied
+	runs 1 front "${HOST[@]}" --bind /tmp/no-such-source /tmp/claudette true x
+	one_message
+	contains 'another name' "$err" '/tmp/no-such-source: not there, source of --bind'
+}
+
 case_the_claude_directory_is_denied_even_when_the_host_has_it() {
 	local made=
 	[ -e /tmp/claude ] || { mkdir /tmp/claude && made=yes; }
@@ -64,7 +73,6 @@ case_the_claude_directory_is_denied_even_when_the_host_has_it() {
 /tmp/tmp.'
 	grep -q 'left out, the name is denied: /tmp/claude' "$TMPNEST_RUNTIME_DIR"/*.log || fail 'the log of the daemon lacks it'
 	TMPNEST_VERBOSE=1 runs 0 front "${HOST[@]}" --tmpfs /tmp/claude true x
-	one_message
 	contains 'what is said on request' "$err" '/tmp/claude: --tmpfs left out'
 }
 
