@@ -34,6 +34,8 @@ TN_SYSCALLS = {
 #define TURN_REQUESTS 32U             /* of one nest, before others have their turn */
 #define TURN_NS INT64_C(1000000)      /* likewise */
 #define STUCK_NS INT64_C(60000000000) /* one that takes longer is not going to end */
+#define BLOCKED_NS INT64_C(2000000)   /* one that takes longer waits for a disk, not a processor */
+#define COMPANY_NS INT64_C(100000000) /* a nest has company while another asked so lately */
 
 /* Interrupts a thread's read: its handler does nothing. */
 #define KICK SIGURG
@@ -96,6 +98,9 @@ struct TnServe {
 	unsigned n_missed;          /* channels that are missed */
 	unsigned n_waiting;         /* the busy ones that wait for what another one does */
 	unsigned n_steady;          /* threads that have a channel to themselves */
+	uint64_t latest;            /* serial of the channel that was entered last */
+	int64_t latest_ns;          /* when that was, */
+	int64_t before_ns;          /* and when another one was */
 	bool crowded;               /* more nests have something to ask than there are threads */
 	Thread threads[TN_SERVING_MOST];
 	TnState *state;
@@ -148,14 +153,54 @@ static void channel_arm(TnServe *serve, Channel *channel, bool on)
 	channel->missed = !on;
 }
 
+/* True when another nest has asked for something lately. The lock is held. */
+static bool has_company(const TnServe *serve, const Channel *channel)
+{
+	int64_t other = channel->serial == serve->latest ? serve->before_ns : serve->latest_ns;
+
+	return serve->n_steady > 0 || (other != 0 && tn_monotonic() - other < COMPANY_NS);
+}
+
+static int64_t request_age(const Thread *thread)
+{
+	return atomic_load(&thread->slot->state) == TN_SLOT_READ
+		       ? tn_monotonic() - atomic_load(&thread->slot->since_ns)
+		       : 0;
+}
+
+static unsigned count_blocked(const TnServe *serve)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < serve->n_threads; i++)
+		n += request_age(&serve->threads[i]) > BLOCKED_NS;
+	return n;
+}
+
 /*
  * The fairness between nests, with the turns of drain(): one that nobody serves gets any
  * thread; a further thread only while that leaves another one free. So a nest whose requests
- * are many, or block, never has all threads. The lock is held.
+ * are many, or block, never has all threads. One that has company takes a further thread only
+ * while that leaves a processor too: its own clients want one, and so does the company.
+ * The lock is held.
  */
 static bool may_enter(const TnServe *serve, const Channel *channel)
 {
-	return channel->users <= channel->waits || serve->n_busy + 1 < serve->n_threads;
+	if (channel->users <= channel->waits)
+		return true;
+	if (serve->n_busy + 1 >= serve->n_threads)
+		return false;
+	return !has_company(serve, channel) ||
+	       serve->n_busy + 2 < serve->n_threads + count_blocked(serve);
+}
+
+/* The lock is held. */
+static void note_entry(TnServe *serve, const Channel *channel)
+{
+	if (serve->latest != channel->serial)
+		serve->before_ns = serve->latest_ns;
+	serve->latest = channel->serial;
+	serve->latest_ns = tn_monotonic();
 }
 
 /*
@@ -182,9 +227,21 @@ static Channel *channel_enter(TnServe *serve, uint64_t key)
 	if (channel) {
 		channel->users++;
 		serve->n_busy++;
+		note_entry(serve, channel);
 	}
 	pthread_mutex_unlock(&serve->lock);
 	return channel;
+}
+
+/* Those that were turned away and may enter by now. The lock is held. */
+static void call_missed(TnServe *serve)
+{
+	for (uint32_t i = 0; serve->n_missed > 0 && i < serve->n_channels; i++) {
+		Channel *channel = serve->channels[i];
+
+		if (channel->missed && !channel->closing && may_enter(serve, channel))
+			channel_arm(serve, channel, true);
+	}
 }
 
 /* more: there may be requests left, for whoever is next. */
@@ -197,12 +254,7 @@ static void channel_leave(TnServe *serve, Channel *channel, bool more)
 		pthread_cond_broadcast(&serve->left);
 	else if (more || channel->missed)
 		channel_arm(serve, channel, true);
-	for (uint32_t i = 0; serve->n_missed > 0 && i < serve->n_channels; i++) {
-		Channel *other = serve->channels[i];
-
-		if (other->missed && !other->closing && may_enter(serve, other))
-			channel_arm(serve, other, true);
-	}
+	call_missed(serve);
 	pthread_mutex_unlock(&serve->lock);
 }
 
@@ -803,7 +855,6 @@ static void look_at_steady(TnServe *serve)
 
 bool tn_serve_look(TnServe *serve)
 {
-	int64_t now = tn_monotonic();
 	unsigned taken = 0, held_up = 0;
 	bool stuck = false;
 
@@ -811,10 +862,7 @@ bool tn_serve_look(TnServe *serve)
 	look_at_steady(serve);
 	for (unsigned i = 0; i < serve->n_threads; i++) {
 		const Thread *thread = &serve->threads[i];
-		const TnSlot *slot = thread->slot;
-		int64_t busy = atomic_load(&slot->state) == TN_SLOT_READ
-				       ? now - atomic_load(&slot->since_ns)
-				       : 0;
+		int64_t busy = request_age(thread);
 
 		held_up += busy > HELD_UP_NS;
 		taken += busy > HELD_UP_NS || thread->steady;
@@ -825,6 +873,7 @@ bool tn_serve_look(TnServe *serve)
 		if (start_thread(serve) < 0 && taken == serve->n_threads)
 			tn_log(TN_LOG_WARNING, "serve: all %u threads are held up", taken);
 	}
+	call_missed(serve); /* whose own thread has blocked since */
 	pthread_mutex_unlock(&serve->lock);
 	return !stuck;
 }
