@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "serve.h"
+#include "serve-private.h"
 
 #include "dispatch.h"
 #include "journal.h"
 #include "log.h"
 #include "macros.h"
-#include "nest-private.h"
 #include "sys.h"
 #include "syscalls.h"
 
@@ -13,7 +12,6 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +20,12 @@
 #include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 
 TN_SYSCALLS = {
-	TN_CALL_EPOLL,  TN_CALL_POLL,  {SYS_eventfd2}, {SYS_setfsuid},
-	{SYS_setfsgid}, {SYS_geteuid}, {SYS_getegid},
+	TN_CALL_EPOLL,  TN_CALL_POLL,   {SYS_eventfd2}, {SYS_timerfd_create},
+	{SYS_setfsuid}, {SYS_setfsgid}, {SYS_geteuid},  {SYS_getegid},
 };
 
 #define THREADS_AT_START_MOST 8U
@@ -37,81 +36,7 @@ TN_SYSCALLS = {
 #define BLOCKED_NS INT64_C(2000000)   /* one that takes longer waits for a disk, not a processor */
 #define COMPANY_NS INT64_C(100000000) /* a nest has company while another asked so lately */
 
-/* Interrupts a thread's read: its handler does nothing. */
-#define KICK SIGURG
-#define KICK_AGAIN_NS 2000000L /* it may have come just before the read */
-
-/* Of so many requests in turn, how many may come from another task than the one before. */
-#define LOOKED_AT 32U
-#define FEW_CHANGES 4U
-#define MANY_CHANGES 12U
-#define MOVES_OF_A_CROWD 16U /* of all threads between two looks */
-
-typedef struct Thread Thread;
-
-/* A device that is served. Its address never changes while it is in the epoll set. */
-typedef struct Channel {
-	TnNest *nest;
-	int device;
-	uint32_t index;
-	uint64_t serial; /* tells a reused Channel from the one an old event was for */
-	uint32_t users;  /* threads that are busy with it */
-	uint32_t waits;  /* those of them that wait for what another one does */
-	bool missed;     /* a thread has turned away; makes no events until one may enter */
-	bool used;
-	_Atomic bool closing; /* looked at without the lock between two requests */
-	/*
-	 * One thread has it to itself, out of the epoll set, and waits in read(2) for the next
-	 * request: two system calls fewer for each. As long as one client at a time has something
-	 * to ask, that is best; a second one would have to wait for the first one's answer.
-	 */
-	_Atomic bool steady;
-} Channel;
-
-/* Whose requests a thread has seen last: whether they come from one client or from several. */
-typedef struct Askers {
-	uint64_t serial; /* of the channel */
-	uint32_t last;   /* its thread id; 0: none yet */
-	unsigned requests, changes;
-} Askers;
-
-struct Thread {
-	TnServe *serve;
-	pthread_t thread;
-	TnSlot *slot;
-	TnIdentity identity;
-	Askers askers;
-	Channel *steady;                      /* under the lock */
-	_Atomic int device;                   /* that it reads from, or -1 */
-	_Atomic uint64_t served;              /* requests, all in all */
-	_Atomic uint64_t moves;               /* from one channel to another */
-	uint64_t served_before, moves_before; /* when it was looked at last */
-	bool mapped;                          /* its slot has all its pages */
-	/* Odd while it reads a request or serves a FORGET; each such time has its own number. */
-	_Atomic uint64_t turn;
-};
-
-struct TnServe {
-	int epoll, stop;            /* stop: an eventfd that wakes every thread, once */
-	_Atomic unsigned n_threads; /* grows under the lock */
-	unsigned n_busy;            /* threads that are with a channel */
-	unsigned n_missed;          /* channels that are missed */
-	unsigned n_waiting;         /* the busy ones that wait for what another one does */
-	unsigned n_steady;          /* threads that have a channel to themselves */
-	uint64_t latest;            /* serial of the channel that was entered last */
-	int64_t latest_ns;          /* when that was, */
-	int64_t before_ns;          /* and when another one was */
-	bool crowded;               /* more nests have something to ask than there are threads */
-	Thread threads[TN_SERVING_MOST];
-	TnState *state;
-	bool owns_state;
-
-	pthread_mutex_t lock; /* guards the channels, the counts above and crowded */
-	pthread_cond_t left;  /* a thread has left a closing channel */
-	Channel **channels;
-	uint32_t n_channels;
-	uint64_t next_serial;
-};
+#define KICK_AGAIN_NS 2000000L /* a kick may have come just before the read */
 
 /* --- channels ---------------------------------------------------------------------------- */
 
@@ -122,10 +47,11 @@ static uint64_t event_key(uint32_t index, uint64_t serial)
 }
 
 #define STOP_KEY UINT64_MAX
+#define WATCH_KEY (UINT64_MAX - 1)
 #define CHANNELS_MOST (1U << 24)
 
 /* 0 or -errno. */
-static int channel_listen(TnServe *serve, const Channel *channel, int operation, bool on)
+int tn_serve_channel_listen(TnServe *serve, const TnServeChannel *channel, int operation, bool on)
 {
 	struct epoll_event event = {
 		.events = (on ? EPOLLIN : 0U) | EPOLLET,
@@ -136,32 +62,32 @@ static int channel_listen(TnServe *serve, const Channel *channel, int operation,
 }
 
 /* The lock is held, here and in the next three. */
-static void channel_forget_miss(TnServe *serve, Channel *channel)
+void tn_serve_forget_miss(TnServe *serve, TnServeChannel *channel)
 {
 	serve->n_missed -= channel->missed;
 	channel->missed = false;
 }
 
 /* On: makes an event also if there is something to read already. */
-static void channel_arm(TnServe *serve, Channel *channel, bool on)
+static void channel_arm(TnServe *serve, TnServeChannel *channel, bool on)
 {
 	if (channel->steady)
 		return; /* it is not in the set */
-	channel_listen(serve, channel, EPOLL_CTL_MOD, on);
-	channel_forget_miss(serve, channel);
+	tn_serve_channel_listen(serve, channel, EPOLL_CTL_MOD, on);
+	tn_serve_forget_miss(serve, channel);
 	serve->n_missed += !on;
 	channel->missed = !on;
 }
 
 /* True when another nest has asked for something lately. The lock is held. */
-static bool has_company(const TnServe *serve, const Channel *channel)
+static bool has_company(const TnServe *serve, const TnServeChannel *channel)
 {
 	int64_t other = channel->serial == serve->latest ? serve->before_ns : serve->latest_ns;
 
 	return serve->n_steady > 0 || (other != 0 && tn_monotonic() - other < COMPANY_NS);
 }
 
-static int64_t request_age(const Thread *thread)
+int64_t tn_serve_request_age(const TnServeThread *thread)
 {
 	return atomic_load(&thread->slot->state) == TN_SLOT_READ
 		       ? tn_monotonic() - atomic_load(&thread->slot->since_ns)
@@ -173,7 +99,7 @@ static unsigned count_blocked(const TnServe *serve)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < serve->n_threads; i++)
-		n += request_age(&serve->threads[i]) > BLOCKED_NS;
+		n += tn_serve_request_age(&serve->threads[i]) > BLOCKED_NS;
 	return n;
 }
 
@@ -184,10 +110,12 @@ static unsigned count_blocked(const TnServe *serve)
  * while that leaves a processor too: its own clients want one, and so does the company.
  * The lock is held.
  */
-static bool may_enter(const TnServe *serve, const Channel *channel)
+static bool may_enter(const TnServe *serve, const TnServeChannel *channel)
 {
 	if (channel->users <= channel->waits)
 		return true;
+	if (channel->wanted)
+		return false;
 	if (serve->n_busy + 1 >= serve->n_threads)
 		return false;
 	return !has_company(serve, channel) ||
@@ -195,7 +123,7 @@ static bool may_enter(const TnServe *serve, const Channel *channel)
 }
 
 /* The lock is held. */
-static void note_entry(TnServe *serve, const Channel *channel)
+static void note_entry(TnServe *serve, const TnServeChannel *channel)
 {
 	if (serve->latest != channel->serial)
 		serve->before_ns = serve->latest_ns;
@@ -207,10 +135,10 @@ static void note_entry(TnServe *serve, const Channel *channel)
  * The channel of an event, entered by this thread; NULL when it has gone since, or has its
  * share of threads: then the next of them to leave looks again.
  */
-static Channel *channel_enter(TnServe *serve, uint64_t key)
+static TnServeChannel *channel_enter(TnServe *serve, uint64_t key)
 {
 	uint32_t index = (uint32_t)(key & (CHANNELS_MOST - 1));
-	Channel *channel = NULL;
+	TnServeChannel *channel = NULL;
 
 	pthread_mutex_lock(&serve->lock);
 	if (index < serve->n_channels) {
@@ -234,10 +162,10 @@ static Channel *channel_enter(TnServe *serve, uint64_t key)
 }
 
 /* Those that were turned away and may enter by now. The lock is held. */
-static void call_missed(TnServe *serve)
+void tn_serve_call_missed(TnServe *serve)
 {
 	for (uint32_t i = 0; serve->n_missed > 0 && i < serve->n_channels; i++) {
-		Channel *channel = serve->channels[i];
+		TnServeChannel *channel = serve->channels[i];
 
 		if (channel->missed && !channel->closing && may_enter(serve, channel))
 			channel_arm(serve, channel, true);
@@ -245,23 +173,25 @@ static void call_missed(TnServe *serve)
 }
 
 /* more: there may be requests left, for whoever is next. */
-static void channel_leave(TnServe *serve, Channel *channel, bool more)
+static void channel_leave(TnServe *serve, TnServeChannel *channel, bool more)
 {
 	pthread_mutex_lock(&serve->lock);
 	channel->users--;
 	serve->n_busy--;
+	if (channel->users == 0)
+		channel->wanted = false;
 	if (channel->closing)
 		pthread_cond_broadcast(&serve->left);
 	else if (more || channel->missed)
 		channel_arm(serve, channel, true);
-	call_missed(serve);
+	tn_serve_call_missed(serve);
 	pthread_mutex_unlock(&serve->lock);
 }
 
 /* Index of a free channel, or -ENOMEM. Caller holds the lock. */
 static int channel_find_free(TnServe *serve)
 {
-	Channel **grown;
+	TnServeChannel **grown;
 
 	for (uint32_t i = 0; i < serve->n_channels; i++) {
 		if (!serve->channels[i]->used)
@@ -273,14 +203,14 @@ static int channel_find_free(TnServe *serve)
 	if (!grown)
 		return -ENOMEM;
 	serve->channels = grown;
-	grown[serve->n_channels] = calloc(1, sizeof(Channel));
+	grown[serve->n_channels] = calloc(1, sizeof(TnServeChannel));
 	if (!grown[serve->n_channels])
 		return -ENOMEM;
 	return (int)serve->n_channels++;
 }
 
 /* The flag belongs to the open device, whichever descriptor or process sets it. */
-static int set_blocking(int device, bool blocking)
+int tn_serve_set_blocking(int device, bool blocking)
 {
 	int flags = fcntl(device, F_GETFL);
 
@@ -294,7 +224,7 @@ static int set_blocking(int device, bool blocking)
 
 int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 {
-	Channel *channel;
+	TnServeChannel *channel;
 	int index, r = 0;
 
 	pthread_mutex_lock(&serve->lock);
@@ -304,7 +234,7 @@ int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 		return index;
 	}
 	channel = serve->channels[index];
-	*channel = (Channel){
+	*channel = (TnServeChannel){
 		.nest = tn_nest_ref(nest),
 		.device = device,
 		.index = (uint32_t)index,
@@ -314,111 +244,24 @@ int tn_serve_add(TnServe *serve, TnNest *nest, int device)
 	pthread_mutex_unlock(&serve->lock);
 	/* Not under the lock, which the thread that is woken wants. A killed worker may have left
 	 * the device blocking. */
-	r = set_blocking(device, false);
+	r = tn_serve_set_blocking(device, false);
 	if (r == 0)
-		r = channel_listen(serve, channel, EPOLL_CTL_ADD, true);
+		r = tn_serve_channel_listen(serve, channel, EPOLL_CTL_ADD, true);
 	if (r < 0) {
 		pthread_mutex_lock(&serve->lock);
-		*channel = (Channel){0};
+		*channel = (TnServeChannel){0};
 		pthread_mutex_unlock(&serve->lock);
 		tn_nest_unref(nest);
 	}
 	return r;
 }
 
-/* The thread has the channel to itself from now on, unless others are needed for it. */
-static void begin_steady(TnServe *serve, Thread *thread, Channel *channel)
-{
-	pthread_mutex_lock(&serve->lock);
-	/* One thread at least is left for all others, besides those that wait for it. */
-	if (!channel->closing && !channel->steady && !serve->crowded && channel->users == 1 &&
-	    serve->n_steady + serve->n_waiting + 1 < serve->n_threads &&
-	    epoll_ctl(serve->epoll, EPOLL_CTL_DEL, channel->device, NULL) == 0) {
-		if (set_blocking(channel->device, true) == 0) {
-			channel_forget_miss(serve, channel);
-			channel->steady = true;
-			thread->steady = channel;
-			serve->n_steady++;
-		} else {
-			channel_listen(serve, channel, EPOLL_CTL_ADD, true);
-		}
-	}
-	pthread_mutex_unlock(&serve->lock);
-}
-
-/*
- * Whoever is free reads from its channel again. The lock is held. The thread itself may be
- * about to read, or reading: its read ends at the next request, or by a kick.
- */
-static void end_steady(TnServe *serve, Thread *thread)
-{
-	Channel *channel = thread->steady;
-
-	if (!channel || set_blocking(channel->device, false) < 0)
-		return;
-	/* Makes an event if there is something to read now. */
-	if (!channel->closing && channel_listen(serve, channel, EPOLL_CTL_ADD, true) < 0) {
-		set_blocking(channel->device, true);
-		return;
-	}
-	channel->steady = false;
-	thread->steady = NULL;
-	serve->n_steady--;
-}
-
-static void share(TnServe *serve, Thread *thread)
-{
-	pthread_mutex_lock(&serve->lock);
-	end_steady(serve, thread);
-	pthread_mutex_unlock(&serve->lock);
-}
-
-static void on_kick(int signal)
-{
-	(void)signal;
-}
-
-static int allow_kicks(void)
-{
-	struct sigaction action = {.sa_handler = on_kick};
-
-	return sigaction(KICK, &action, NULL) < 0 ? -errno : 0;
-}
-
-static void kick(Thread *thread)
-{
-	if (atomic_load(&thread->slot->state) == TN_SLOT_READING)
-		pthread_kill(thread->thread, KICK);
-}
-
-/* Those whose reads from the device may last. The lock is held. */
-static void kick_readers(TnServe *serve, int device)
-{
-	for (unsigned i = 0; i < serve->n_threads; i++) {
-		if (atomic_load(&serve->threads[i].device) == device)
-			kick(&serve->threads[i]);
-	}
-}
-
-/* Every thread is there for all nests again. The lock is held. */
-static void share_all(TnServe *serve)
-{
-	for (unsigned i = 0; i < serve->n_threads; i++) {
-		Thread *thread = &serve->threads[i];
-
-		if (thread->steady) {
-			end_steady(serve, thread);
-			kick(thread);
-		}
-	}
-}
-
 /* The lock is held. */
 static void wake(TnServe *serve, const TnNest *nest)
 {
-	share_all(serve);
+	tn_serve_share_all(serve);
 	for (uint32_t i = 0; i < serve->n_channels; i++) {
-		Channel *channel = serve->channels[i];
+		TnServeChannel *channel = serve->channels[i];
 
 		if (channel->used && !channel->closing && channel->nest == nest)
 			channel_arm(serve, channel, true);
@@ -430,7 +273,7 @@ static void count_wait(TnServe *serve, const TnNest *nest, int change)
 {
 	serve->n_waiting += (unsigned)change;
 	for (uint32_t i = 0; i < serve->n_channels; i++) {
-		Channel *channel = serve->channels[i];
+		TnServeChannel *channel = serve->channels[i];
 
 		if (channel->used && channel->nest == nest && (change > 0 || channel->waits > 0))
 			channel->waits += (uint32_t)change;
@@ -455,7 +298,7 @@ bool tn_serve_begin_wait(TnServe *serve, const TnNest *nest, TnServeWait *wait)
 }
 
 /* The thread's turn, 0 when it reads from another device. */
-static uint64_t turn_at(const Thread *thread, int device)
+static uint64_t turn_at(const TnServeThread *thread, int device)
 {
 	return atomic_load(&thread->device) == device ? atomic_load(&thread->turn) : 0;
 }
@@ -472,7 +315,7 @@ bool tn_serve_has_settled(TnServe *serve, int device, TnServeWait *wait)
 			wait->turns[i] = turn_at(&serve->threads[i], device);
 		/* One that has been steady may read for long: nothing is in the queue. */
 		pthread_mutex_lock(&serve->lock);
-		kick_readers(serve, device);
+		tn_serve_kick_readers(serve, device);
 		pthread_mutex_unlock(&serve->lock);
 	}
 	for (unsigned i = 0; i < serve->n_threads; i++) {
@@ -505,11 +348,11 @@ static void wait_for_leaving(TnServe *serve)
 
 void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
 {
-	Channel *channel = NULL;
+	TnServeChannel *channel = NULL;
 
 	pthread_mutex_lock(&serve->lock);
 	for (uint32_t i = 0; i < serve->n_channels; i++) {
-		Channel *candidate = serve->channels[i];
+		TnServeChannel *candidate = serve->channels[i];
 
 		if (candidate->used && candidate->nest == nest && candidate->device == device)
 			channel = candidate;
@@ -519,16 +362,16 @@ void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
 		return;
 	}
 	channel->closing = true;
-	channel_forget_miss(serve, channel);
+	tn_serve_forget_miss(serve, channel);
 	if (channel->steady)
-		set_blocking(device, false);
+		tn_serve_set_blocking(device, false);
 	else
 		epoll_ctl(serve->epoll, EPOLL_CTL_DEL, device, NULL);
 	while (channel->users > 0) {
-		kick_readers(serve, device);
+		tn_serve_kick_readers(serve, device);
 		wait_for_leaving(serve);
 	}
-	*channel = (Channel){0};
+	*channel = (TnServeChannel){0};
 	pthread_mutex_unlock(&serve->lock);
 	tn_nest_unref(nest);
 }
@@ -536,7 +379,7 @@ void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
 /* --- one thread ---------------------------------------------------------------------------- */
 
 /* Writes the reply to the device its request came from. */
-static void send_reply(const Channel *channel, const TnSlot *slot)
+static void send_reply(const TnServeChannel *channel, const TnSlot *slot)
 {
 	ssize_t n;
 
@@ -559,7 +402,7 @@ static bool is_forget(const TnSlot *slot, ssize_t size)
 }
 
 /* Keeps errno. */
-static void end_turn(Thread *thread)
+static void end_turn(TnServeThread *thread)
 {
 	uint64_t turn = atomic_load(&thread->turn);
 
@@ -571,7 +414,7 @@ static void end_turn(Thread *thread)
  * The next request into the slot, so that at any instant a successor can tell whether there
  * is one: the kernel copies the header first, and copies on whatever signal comes.
  */
-static ssize_t read_request(const Channel *channel, TnSlot *slot)
+static ssize_t read_request(const TnServeChannel *channel, TnSlot *slot)
 {
 	struct fuse_in_header *in = (void *)slot->request;
 	ssize_t n;
@@ -602,7 +445,7 @@ static ssize_t read_request(const Channel *channel, TnSlot *slot)
  * The kernel copies a request into pages that are there: on one that it finds absent while
  * the worker is being killed the copy fails, and the client gets an I/O error.
  */
-static void map_buffers(Thread *thread)
+static void map_buffers(TnServeThread *thread)
 {
 	TnSlot *slot = thread->slot;
 
@@ -612,7 +455,7 @@ static void map_buffers(Thread *thread)
 	thread->mapped = true;
 }
 
-static void give_memory_back(Thread *thread)
+static void give_memory_back(TnServeThread *thread)
 {
 	TnSlot *slot = thread->slot;
 
@@ -621,31 +464,11 @@ static void give_memory_back(Thread *thread)
 	thread->mapped = false;
 }
 
-/* Notes who asks; now and then the channel changes hands. Requests of the kernel's own count for
- * nobody. */
-static void look_at_asker(Thread *thread, Channel *channel)
-{
-	const struct fuse_in_header *in = (const void *)thread->slot->request;
-	Askers *askers = &thread->askers;
-
-	if (in->pid != 0) {
-		askers->changes += askers->last != 0 && askers->last != in->pid;
-		askers->last = in->pid;
-	}
-	if (++askers->requests < LOOKED_AT)
-		return;
-	if (!channel->steady && askers->changes <= FEW_CHANGES)
-		begin_steady(thread->serve, thread, channel);
-	else if (channel->steady && askers->changes >= MANY_CHANGES)
-		share(thread->serve, thread);
-	askers->requests = askers->changes = 0;
-}
-
 /*
  * Serves what the device holds, or as long as the channel is its own; of one that is not, this
  * turn's share: then *ret_more. False when the superblock has ended.
  */
-static bool drain(Thread *thread, Channel *channel, bool *ret_more)
+static bool drain(TnServeThread *thread, TnServeChannel *channel, bool *ret_more)
 {
 	TnSlot *slot = thread->slot;
 	int64_t begun = 0;
@@ -687,29 +510,29 @@ static bool drain(Thread *thread, Channel *channel, bool *ret_more)
 		atomic_store(&slot->state, TN_SLOT_IDLE);
 		end_turn(thread);
 		atomic_fetch_add_explicit(&thread->served, 1, memory_order_relaxed);
-		look_at_asker(thread, channel);
+		tn_serve_look_at_asker(thread, channel);
 	}
 	return true;
 }
 
-static bool serve_channel(Thread *thread, Channel *channel, bool *ret_more)
+static bool serve_channel(TnServeThread *thread, TnServeChannel *channel, bool *ret_more)
 {
 	bool goes_on;
 
 	if (thread->askers.serial != channel->serial) {
-		thread->askers = (Askers){.serial = channel->serial};
+		thread->askers = (TnServeAskers){.serial = channel->serial};
 		atomic_fetch_add_explicit(&thread->moves, 1, memory_order_relaxed);
 	}
 	goes_on = drain(thread, channel, ret_more);
 	atomic_store(&thread->device, -1);
 	if (channel->steady)
-		share(thread->serve, thread);
+		tn_serve_share(thread->serve, thread);
 	return goes_on;
 }
 
 static void *serve_thread(void *data)
 {
-	Thread *thread = data;
+	TnServeThread *thread = data;
 	TnServe *serve = thread->serve;
 
 	prctl(PR_SET_NAME, "tn-serve");
@@ -720,7 +543,7 @@ static void *serve_thread(void *data)
 	for (;;) {
 		struct epoll_event event;
 		int n = epoll_wait(serve->epoll, &event, 1, thread->mapped ? SLOT_IDLE_MS : -1);
-		Channel *channel;
+		TnServeChannel *channel;
 		bool more = false;
 
 		if (n < 0 && errno != EINTR) {
@@ -733,6 +556,12 @@ static void *serve_thread(void *data)
 			continue;
 		if (event.data.u64 == STOP_KEY)
 			return NULL;
+		if (event.data.u64 == WATCH_KEY) {
+			pthread_mutex_lock(&serve->lock);
+			tn_serve_watch_ended(serve);
+			pthread_mutex_unlock(&serve->lock);
+			continue;
+		}
 		channel = channel_enter(serve, event.data.u64);
 		if (!channel)
 			continue;
@@ -747,29 +576,31 @@ static void *serve_thread(void *data)
 
 static int make_epoll(TnServe *serve)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u64 = STOP_KEY};
+	struct epoll_event stop = {.events = EPOLLIN, .data.u64 = STOP_KEY};
+	struct epoll_event watch = {.events = EPOLLIN | EPOLLET, .data.u64 = WATCH_KEY};
 
 	serve->epoll = epoll_create1(EPOLL_CLOEXEC);
 	serve->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (serve->epoll < 0 || serve->stop < 0)
+	serve->watch = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (serve->epoll < 0 || serve->stop < 0 || serve->watch < 0 ||
+	    epoll_ctl(serve->epoll, EPOLL_CTL_ADD, serve->stop, &stop) < 0 ||
+	    epoll_ctl(serve->epoll, EPOLL_CTL_ADD, serve->watch, &watch) < 0)
 		return -errno;
-	return epoll_ctl(serve->epoll, EPOLL_CTL_ADD, serve->stop, &event) < 0 ? -errno : 0;
+	return 0;
 }
 
-static unsigned choose_threads(unsigned wanted)
+static unsigned choose_threads(unsigned processors, unsigned wanted)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
 	/* One more than can work at a time: see may_enter(). */
 	if (wanted == 0)
-		wanted = (processors > 2 ? (unsigned)processors : 2) + 1;
+		wanted = (processors > 2 ? processors : 2) + 1;
 	return wanted < THREADS_AT_START_MOST ? wanted : THREADS_AT_START_MOST;
 }
 
 /* One more. The lock is held, or nobody else is there. */
 static int start_thread(TnServe *serve)
 {
-	Thread *thread = &serve->threads[serve->n_threads];
+	TnServeThread *thread = &serve->threads[serve->n_threads];
 	int r;
 
 	if (serve->n_threads == TN_SERVING_MOST)
@@ -790,7 +621,7 @@ static int start_thread(TnServe *serve)
 
 int tn_serve_start(TnServe *serve, unsigned n_threads)
 {
-	unsigned wanted = choose_threads(n_threads);
+	unsigned wanted = choose_threads(serve->n_processors, n_threads);
 	int r = 0;
 
 	pthread_mutex_lock(&serve->lock);
@@ -807,7 +638,8 @@ int tn_serve_new(TnServe **ret, TnState *state)
 
 	if (!serve)
 		return -ENOMEM;
-	serve->epoll = serve->stop = -1;
+	serve->epoll = serve->stop = serve->watch = -1;
+	serve->n_processors = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 	serve->state = state;
 	serve->owns_state = !state;
 	pthread_mutex_init(&serve->lock, NULL);
@@ -816,7 +648,7 @@ int tn_serve_new(TnServe **ret, TnState *state)
 	if (r == 0)
 		r = make_epoll(serve);
 	if (r == 0)
-		r = allow_kicks();
+		r = tn_serve_allow_kicks();
 	if (r < 0) {
 		tn_serve_free(serve);
 		return r;
@@ -830,39 +662,16 @@ TnState *tn_serve_state(TnServe *serve)
 	return serve->state;
 }
 
-/* What the threads did since the last look decides who has a channel to itself. The lock is held.
- */
-static void look_at_steady(TnServe *serve)
-{
-	uint64_t moves = 0;
-
-	for (unsigned i = 0; i < serve->n_threads; i++) {
-		Thread *thread = &serve->threads[i];
-		uint64_t served = atomic_load(&thread->served), moved = atomic_load(&thread->moves);
-
-		if (thread->steady && served == thread->served_before) {
-			end_steady(serve, thread);
-			kick(thread);
-		}
-		moves += moved - thread->moves_before;
-		thread->served_before = served;
-		thread->moves_before = moved;
-	}
-	serve->crowded = moves > MOVES_OF_A_CROWD;
-	if (serve->crowded)
-		share_all(serve);
-}
-
 bool tn_serve_look(TnServe *serve)
 {
 	unsigned taken = 0, held_up = 0;
 	bool stuck = false;
 
 	pthread_mutex_lock(&serve->lock);
-	look_at_steady(serve);
+	tn_serve_look_at_steady(serve);
 	for (unsigned i = 0; i < serve->n_threads; i++) {
-		const Thread *thread = &serve->threads[i];
-		int64_t busy = request_age(thread);
+		const TnServeThread *thread = &serve->threads[i];
+		int64_t busy = tn_serve_request_age(thread);
 
 		held_up += busy > HELD_UP_NS;
 		taken += busy > HELD_UP_NS || thread->steady;
@@ -873,7 +682,7 @@ bool tn_serve_look(TnServe *serve)
 		if (start_thread(serve) < 0 && taken == serve->n_threads)
 			tn_log(TN_LOG_WARNING, "serve: all %u threads are held up", taken);
 	}
-	call_missed(serve); /* whose own thread has blocked since */
+	tn_serve_call_missed(serve); /* whose own thread has blocked since */
 	pthread_mutex_unlock(&serve->lock);
 	return !stuck;
 }
@@ -895,6 +704,7 @@ void tn_serve_free(TnServe *serve)
 	free(serve->channels);
 	tn_close(&serve->epoll);
 	tn_close(&serve->stop);
+	tn_close(&serve->watch);
 	pthread_cond_destroy(&serve->left);
 	pthread_mutex_destroy(&serve->lock);
 	free(serve);
