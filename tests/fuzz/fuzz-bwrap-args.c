@@ -98,10 +98,12 @@ static void split(Input *input, const uint8_t *data, size_t size)
 /* The exact words: a caller's line can begin like them and lead elsewhere, as "PLACE/../x". */
 static bool is_ours(const TnBwrapLine *line, const TnBwrapOp *op)
 {
-	const char *source = tn_bwrap_argument(line, op, 0);
+	const char *source;
 
-	return op->option == TN_BWRAP_BIND &&
-	       (strcmp(source, PLACE "/tmp") == 0 || strcmp(source, PLACE "/var-tmp") == 0);
+	if (op->option != TN_BWRAP_BIND) /* another one may have no argument */
+		return false;
+	source = tn_bwrap_argument(line, op, 0);
+	return strcmp(source, PLACE "/tmp") == 0 || strcmp(source, PLACE "/var-tmp") == 0;
 }
 
 static bool same_words(const TnBwrapLine *a, const TnBwrapOp *x, const TnBwrapLine *b,
