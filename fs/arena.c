@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 TN_SYSCALLS = {
 	{SYS_memfd_create},
@@ -68,6 +69,30 @@ static int map(TnArena *ret, int fd)
 	return 0;
 }
 
+/* A page fault for each page of the records that are in use would take longer. */
+static void populate(const TnArena *arena)
+{
+	const TnArenaHeader *header = arena->header;
+	const struct {
+		const void *start;
+		size_t size;
+	} used[] = {
+		{arena->nodes, header->nodes_end * sizeof(TnNode)},
+		{arena->links, header->links_end * sizeof(TnLink)},
+		{arena->names, (size_t)header->names_end * TN_NAME_UNIT},
+		{arena->handles, header->handles_end * sizeof(TnHandle)},
+		{arena->opened, header->nodes_end * sizeof(TnOpened)},
+	};
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+
+	for (size_t i = 0; i < TN_ARRAY_LEN(used); i++) {
+		uintptr_t start = (uintptr_t)used[i].start & ~page;
+
+		(void)madvise((void *)start, (uintptr_t)used[i].start + used[i].size - start,
+			      MADV_POPULATE_WRITE);
+	}
+}
+
 int tn_arena_init(TnArena *ret, uint64_t nest_id)
 {
 	TN_AUTOFD fd = memfd_create("tmpnest-arena", MFD_CLOEXEC);
@@ -113,6 +138,7 @@ int tn_arena_open(TnArena *ret, int fd, uint64_t nest_id)
 		tn_arena_clear(ret);
 		return -EBADMSG;
 	}
+	populate(ret);
 	ret->fd = fd;
 	return 0;
 }

@@ -230,7 +230,10 @@ static int call_store(int fd, const struct fuse_fallocate_in *in)
 		return 0;
 	notes.allocated.size = (uint64_t)st.st_size;
 	tn_journal_begin(&notes);
-	if (fallocate(fd, (int)in->mode, (off_t)in->offset, (off_t)in->length) < 0) {
+	do
+		r = fallocate(fd, (int)in->mode, (off_t)in->offset, (off_t)in->length);
+	while (r < 0 && errno == EINTR); /* a kick, not a client's signal */
+	if (r < 0) {
 		r = -errno;
 		tn_journal_abandon();
 	}

@@ -2,17 +2,29 @@
 #include "prefault.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define MAPPING_MOST (4UL << 20) /* bytes; larger ones are not a program's */
 
+/* Heap, stack, and what takes views over: the program, the C library. */
+static bool is_needed(const char *name)
+{
+	const char *base = strrchr(name, '/');
+
+	return name[0] != '/' || strncmp(base, "/tmpnestd", 9) == 0 ||
+	       strncmp(base, "/libc.", 6) == 0 || strncmp(base, "/ld-", 4) == 0;
+}
+
 /* Neither a shared mapping, nor one of the kernel's pages. */
 static int advice_for(const char *permissions, const char *name)
 {
-	if (permissions[0] != 'r' || permissions[3] != 'p' || strncmp(name, "[v", 2) == 0)
+	if (permissions[0] != 'r' || permissions[3] != 'p' || strncmp(name, "[v", 2) == 0 ||
+	    !is_needed(name))
 		return -1;
 	return permissions[1] == 'w' ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 }
@@ -42,4 +54,20 @@ void tn_prefault(void)
 	while (fgets(line, sizeof(line), maps))
 		populate(line);
 	fclose(maps);
+}
+
+/* Memory of the thread's own, given back untouched by anybody else. */
+#define HEAP_BYTES (96U * 1024) /* less than what malloc(3) maps apart or trims */
+#define STACK_BYTES (48U * 1024)
+
+void tn_prefault_thread(void)
+{
+	volatile char stack[STACK_BYTES];
+	char *heap = malloc(HEAP_BYTES);
+
+	for (size_t i = 0; i < sizeof(stack); i += 1024)
+		stack[i] = 0;
+	for (size_t i = 0; heap && i < HEAP_BYTES; i += 1024)
+		((volatile char *)heap)[i] = 0;
+	free(heap);
 }

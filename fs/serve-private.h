@@ -52,7 +52,7 @@ typedef struct TnServeThread {
 	bool mapped;                          /* its slot has all its pages */
 	/* Odd while it reads a request or serves a FORGET; each such time has its own number. */
 	_Atomic uint64_t turn;
-	bool busy;         /* its own channel has several clients: see serve-steady.c */
+	_Atomic bool busy; /* its own channel has several clients: see serve-steady.c */
 	int64_t looked_ns; /* then, when it was seen to be getting on */
 } TnServeThread;
 
@@ -68,6 +68,7 @@ struct TnServe {
 	uint64_t latest;            /* serial of the channel that was entered last */
 	int64_t latest_ns;          /* when that was, */
 	int64_t before_ns;          /* and when another one was */
+	bool watching;              /* the timer runs */
 	bool crowded;               /* more nests have something to ask than there are threads */
 	TnServeThread threads[TN_SERVING_MOST];
 	TnState *state;
@@ -86,10 +87,12 @@ struct TnServe {
 int tn_serve_channel_listen(TnServe *serve, const TnServeChannel *channel, int operation, bool on);
 /* The lock is held, here and in the next one. */
 void tn_serve_forget_miss(TnServe *serve, TnServeChannel *channel);
-/* Those that were turned away and may enter by now. */
-void tn_serve_call_missed(TnServe *serve);
+/* Where threads were turned away that may enter by now, or all that serve it are blocked. */
+void tn_serve_call_others(TnServe *serve);
 /* The flag belongs to the open device, whichever descriptor or process sets it. 0 or -errno. */
 int tn_serve_set_blocking(int device, bool blocking);
+/* Threads whose requests take so long that they wait for a disk: of one device, or -1 of all. */
+unsigned tn_serve_count_blocked(const TnServe *serve, int device);
 /* How long the thread has had its request, in nanoseconds; 0: it has none. */
 int64_t tn_serve_request_age(const TnServeThread *thread);
 
@@ -103,6 +106,8 @@ void tn_serve_share(TnServe *serve, TnServeThread *thread);
 void tn_serve_share_all(TnServe *serve);
 /* What the threads did since the last look decides who goes on having a channel to himself. */
 void tn_serve_look_at_steady(TnServe *serve);
+/* The timer is to run, if it does not. */
+void tn_serve_watch(TnServe *serve);
 /* The timer has run out. */
 void tn_serve_watch_ended(TnServe *serve);
 /* Those whose reads from the device may last. */

@@ -136,33 +136,54 @@ static void end_watched(TnServe *serve, int64_t now)
 	}
 }
 
-void tn_serve_watch_ended(TnServe *serve)
-{
-	end_watched(serve, tn_monotonic());
-	for (uint32_t i = 0; i < serve->n_channels; i++)
-		serve->channels[i]->wanted = false;
-	tn_serve_call_missed(serve);
-}
-
-/* Somebody looks again if the thread comes no further. The lock is held. */
-static void watch(TnServe *serve, TnServeThread *thread, int64_t now)
+void tn_serve_watch(TnServe *serve)
 {
 	struct itimerspec time = {.it_value.tv_nsec = BUSY_NS};
 
-	thread->looked_ns = now;
+	if (serve->watching)
+		return;
 	timerfd_settime(serve->watch, 0, &time, NULL);
-	end_watched(serve, now); /* the timer is one for all */
+	serve->watching = true;
+}
+
+void tn_serve_watch_ended(TnServe *serve)
+{
+	bool goes_on;
+
+	end_watched(serve, tn_monotonic());
+	for (uint32_t i = 0; i < serve->n_channels; i++)
+		serve->channels[i]->wanted = false;
+	tn_serve_call_others(serve);
+	serve->watching = false;
+	goes_on = serve->n_missed > 0;
+	for (unsigned i = 0; i < serve->n_threads; i++)
+		goes_on |= serve->threads[i].busy;
+	if (goes_on)
+		tn_serve_watch(serve);
+}
+
+/* A thread that never leaves, beside those that are blocked, must leave one. The lock is held. */
+static bool leaves_a_thread(const TnServe *serve, const TnServeChannel *channel)
+{
+	return serve->n_steady - channel->steady + serve->n_waiting +
+		       tn_serve_count_blocked(serve, -1) + 1 <
+	       serve->n_threads;
 }
 
 /* The thread is to have the channel to itself, as soon as it is alone there. */
 static void be_busy(TnServe *serve, TnServeThread *thread, TnServeChannel *channel, int64_t now)
 {
 	pthread_mutex_lock(&serve->lock);
-	begin_steady(serve, thread, channel);
-	thread->busy = channel->steady;
-	channel->wanted = !channel->steady && channel->users > 1;
-	if (channel->steady || channel->wanted)
-		watch(serve, thread, now);
+	if (channel->closing || serve->crowded || !leaves_a_thread(serve, channel)) {
+		end_steady(serve, thread);
+	} else {
+		begin_steady(serve, thread, channel);
+		thread->busy = channel->steady;
+		thread->looked_ns = now;
+		channel->wanted = !channel->steady && channel->users > 1;
+		end_watched(serve, now);
+		tn_serve_watch(serve);
+	}
 	pthread_mutex_unlock(&serve->lock);
 }
 

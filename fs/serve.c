@@ -94,13 +94,20 @@ int64_t tn_serve_request_age(const TnServeThread *thread)
 		       : 0;
 }
 
-static unsigned count_blocked(const TnServe *serve)
+unsigned tn_serve_count_blocked(const TnServe *serve, int device)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < serve->n_threads; i++)
-		n += tn_serve_request_age(&serve->threads[i]) > BLOCKED_NS;
+		n += (device < 0 || atomic_load(&serve->threads[i].device) == device) &&
+		     tn_serve_request_age(&serve->threads[i]) > BLOCKED_NS;
 	return n;
+}
+
+/* True when nobody gets any further there, if anybody is there at all. */
+static bool is_blocked(const TnServe *serve, const TnServeChannel *channel)
+{
+	return channel->users <= channel->waits + tn_serve_count_blocked(serve, channel->device);
 }
 
 /*
@@ -114,12 +121,12 @@ static bool may_enter(const TnServe *serve, const TnServeChannel *channel)
 {
 	if (channel->users <= channel->waits)
 		return true;
-	if (channel->wanted)
+	if (channel->wanted && !is_blocked(serve, channel))
 		return false;
 	if (serve->n_busy + 1 >= serve->n_threads)
 		return false;
 	return !has_company(serve, channel) ||
-	       serve->n_busy + 2 < serve->n_threads + count_blocked(serve);
+	       serve->n_busy + 2 < serve->n_threads + tn_serve_count_blocked(serve, -1);
 }
 
 /* The lock is held. */
@@ -150,6 +157,7 @@ static TnServeChannel *channel_enter(TnServe *serve, uint64_t key)
 	if (channel && !may_enter(serve, channel)) {
 		/* Without an event for each further request: the free thread sleeps. */
 		channel_arm(serve, channel, false);
+		tn_serve_watch(serve);
 		channel = NULL;
 	}
 	if (channel) {
@@ -162,12 +170,28 @@ static TnServeChannel *channel_enter(TnServe *serve, uint64_t key)
 }
 
 /* Those that were turned away and may enter by now. The lock is held. */
-void tn_serve_call_missed(TnServe *serve)
+static void call_missed(TnServe *serve)
 {
 	for (uint32_t i = 0; serve->n_missed > 0 && i < serve->n_channels; i++) {
 		TnServeChannel *channel = serve->channels[i];
 
 		if (channel->missed && !channel->closing && may_enter(serve, channel))
+			channel_arm(serve, channel, true);
+	}
+}
+
+/*
+ * Two requests that come at once make one edge: the second may lie there while the thread that
+ * the edge has woken waits for a disk.
+ */
+void tn_serve_call_others(TnServe *serve)
+{
+	call_missed(serve);
+	for (uint32_t i = 0; i < serve->n_channels; i++) {
+		TnServeChannel *channel = serve->channels[i];
+
+		if (channel->users > channel->waits && !channel->closing && !channel->missed &&
+		    is_blocked(serve, channel))
 			channel_arm(serve, channel, true);
 	}
 }
@@ -184,7 +208,7 @@ static void channel_leave(TnServe *serve, TnServeChannel *channel, bool more)
 		pthread_cond_broadcast(&serve->left);
 	else if (more || channel->missed)
 		channel_arm(serve, channel, true);
-	tn_serve_call_missed(serve);
+	call_missed(serve);
 	pthread_mutex_unlock(&serve->lock);
 }
 
@@ -401,6 +425,26 @@ static bool is_forget(const TnSlot *slot, ssize_t size)
 	       (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET);
 }
 
+/* Such a request waits for a disk, whatever the store. */
+static bool is_slow(const TnSlot *slot)
+{
+	const struct fuse_in_header *in = (const void *)slot->request;
+
+	return in->opcode == FUSE_FSYNC || in->opcode == FUSE_FSYNCDIR;
+}
+
+/* For what lies behind a slow request: the edge for it may be the one that woke this thread. */
+static void let_others_in(TnServeThread *thread, TnServeChannel *channel)
+{
+	TnServe *serve = thread->serve;
+
+	tn_serve_share(serve, thread);
+	pthread_mutex_lock(&serve->lock);
+	if (!channel->closing)
+		channel_arm(serve, channel, true);
+	pthread_mutex_unlock(&serve->lock);
+}
+
 /* Keeps errno. */
 static void end_turn(TnServeThread *thread)
 {
@@ -498,6 +542,8 @@ static bool drain(TnServeThread *thread, TnServeChannel *channel, bool *ret_more
 			return false; /* a device never says this, but a test's socket does */
 		if (!begun)
 			begun = atomic_load(&slot->since_ns);
+		if (is_slow(slot))
+			let_others_in(thread, channel);
 		tn_kill_point();
 		slot->reply_size = tn_dispatch(channel->nest, &thread->identity, slot->request,
 					       (size_t)n, slot->reply);
@@ -682,7 +728,7 @@ bool tn_serve_look(TnServe *serve)
 		if (start_thread(serve) < 0 && taken == serve->n_threads)
 			tn_log(TN_LOG_WARNING, "serve: all %u threads are held up", taken);
 	}
-	tn_serve_call_missed(serve); /* whose own thread has blocked since */
+	tn_serve_call_others(serve);
 	pthread_mutex_unlock(&serve->lock);
 	return !stuck;
 }

@@ -4,7 +4,7 @@
  *
  * Each thread waits on one epoll set that holds the /dev/fuse descriptor of every live
  * connection, reads a request into its own buffer, has it dispatched, and reads on until
- * that device is empty. Edge-triggered, so a further request wakes a further thread.
+ * that device is empty. Edge-triggered, so a later request wakes a further thread.
  * One that serves a single client for a while waits in read(2) on that device instead.
  */
 #pragma once

@@ -5,6 +5,7 @@
 #include "syscalls.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -98,6 +99,24 @@ void tn_state_bound(TnState *state)
 	for (uint32_t i = 0; i < atomic_load(&state->slots_end); i++)
 		state->slots[i].journal.share = i;
 	state->slots[TN_SHARE_WORK].journal.share = TN_SHARE_WORK;
+}
+
+static void prefault(void *start, size_t size)
+{
+	(void)madvise(start, size, MADV_POPULATE_WRITE);
+}
+
+void tn_state_prefault(TnState *state)
+{
+	uint32_t nests = atomic_load(&state->nests_end), slots = atomic_load(&state->slots_end);
+
+	if (nests > TN_STATE_NESTS || slots > TN_SERVING_MOST)
+		return;
+	/* The mapping begins with a page, and each slot. */
+	prefault(state, offsetof(TnState, nests) + nests * sizeof(state->nests[0]));
+	for (uint32_t i = 0; i < slots; i++)
+		prefault(&state->slots[i], offsetof(TnSlot, request));
+	prefault(&state->slots[TN_SHARE_WORK], offsetof(TnSlot, request));
 }
 
 void tn_state_forget(TnState *state)

@@ -89,6 +89,9 @@ int tn_state_check(int fd);
 int tn_state_open(TnState **ret, int fd);
 void tn_state_free(TnState *state); /* unmaps, closes; takes NULL */
 
+/* Makes present what a worker that takes over reads first. */
+void tn_state_prefault(TnState *state);
+
 /* Whatever a worker has written there: no count is above its table's, and each slot has the share
  * of accounts that is its. Keeper and worker, before they follow one that may have gone wrong. */
 void tn_state_bound(TnState *state);

@@ -20,6 +20,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ typedef struct TnWorker {
 	TnAttachServer *attach;
 	TnControl *control;
 	char config_file[PATH_MAX]; /* the user's, or "" */
+	sem_t turn;                 /* to take over, or to end without having done so */
 	int status;                 /* exit status */
 } TnWorker;
 
@@ -238,6 +240,7 @@ static int wait_for_turn(const TnWorkerEnv *env)
 	if (!env->in_waiting)
 		return 0;
 	tn_prefault();
+	tn_state_prefault(env->state);
 	r = tn_worker_wait_for_turn(env->link_socket);
 	prctl(PR_SET_NAME, "tmpnestd-worker");
 	return r;
@@ -259,8 +262,15 @@ static void *run(void *data)
 {
 	TnWorker *worker = data;
 	char why[TN_WHY_MAX] = "";
-	int r = take_over(worker->env, why, sizeof(why));
+	int r;
 
+	if (worker->env->in_waiting)
+		tn_prefault_thread();
+	while (sem_wait(&worker->turn) < 0 && errno == EINTR)
+		;
+	if (worker->status)
+		return NULL;
+	r = take_over(worker->env, why, sizeof(why));
 	if (r == 0)
 		r = start_servers(worker, why, sizeof(why));
 	if (r < 0) {
@@ -277,15 +287,21 @@ static void *run(void *data)
 
 /*
  * The C library believes that a raw-cloned thread is still the keeper's (its cached thread
- * id is), so this one only starts the real first thread and waits for it.
+ * id is), so this one only starts the real first thread, tells it when its turn comes and waits
+ * for it.
  */
 static int run_in_thread(TnWorker *worker, char *why, size_t why_size)
 {
 	pthread_t thread;
-	int r = pthread_create(&thread, NULL, run, worker);
+	int r;
 
+	sem_init(&worker->turn, 0, 0);
+	r = pthread_create(&thread, NULL, run, worker);
 	if (r != 0)
 		return tn_why(why, why_size, -r, "worker: thread: %s", strerror(r));
+	if (wait_for_turn(worker->env) < 0)
+		worker->status = 1;
+	sem_post(&worker->turn);
 	pthread_join(thread, NULL);
 	return 0;
 }
@@ -306,8 +322,6 @@ int tn_worker_main(TnWorkerEnv *env)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != env->keeper_pid)
 		return 1;
-	if (r == 0)
-		r = wait_for_turn(env);
 	if (r == 0)
 		r = run_in_thread(&worker, why, sizeof(why));
 	if (r < 0) {
