@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "attach-proto.h"
 
+#include "macros.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -112,6 +114,28 @@ void tn_attach_add_mount_point(TnAttachWriter *writer, TnMountPointKind kind, co
 		memcpy(start, &head, sizeof(head));
 		memcpy(start + sizeof(head), path, length);
 	}
+}
+
+static const char *const store_kinds[] = {
+	[TN_STORE_DIR] = "dir",
+	[TN_STORE_MEMORY] = "memory",
+	[TN_STORE_IMAGE] = "image",
+};
+
+const char *tn_store_kind_name(TnStoreKind kind)
+{
+	return kind < TN_ARRAY_LEN(store_kinds) && store_kinds[kind] ? store_kinds[kind] : "dir";
+}
+
+bool tn_store_kind_parse(const char *text, TnStoreKind *ret)
+{
+	for (size_t kind = 0; kind < TN_ARRAY_LEN(store_kinds); kind++) {
+		if (store_kinds[kind] && strcmp(store_kinds[kind], text) == 0) {
+			*ret = (TnStoreKind)kind;
+			return true;
+		}
+	}
+	return false;
 }
 
 int tn_attach_end(TnAttachWriter *writer)

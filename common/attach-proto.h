@@ -55,6 +55,11 @@ typedef enum TnStoreKind {
 	TN_STORE_IMAGE = 3,
 } TnStoreKind;
 
+/* "dir", "memory" or "image"; "dir" for any other value. */
+const char *tn_store_kind_name(TnStoreKind kind);
+/* False, *ret unchanged: none of them. */
+bool tn_store_kind_parse(const char *text, TnStoreKind *ret);
+
 typedef enum TnAttachRecordType {
 	/* request */
 	TN_RECORD_NAME = 1,        /* string */

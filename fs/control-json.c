@@ -11,12 +11,6 @@ static const char *const states[] = {
 	[TN_NEST_DETACHED] = "detached",
 };
 
-static const char *const stores[] = {
-	[TN_STORE_DIR] = "dir",
-	[TN_STORE_MEMORY] = "memory",
-	[TN_STORE_IMAGE] = "image",
-};
-
 void tn_control_set_text(JsonObject *object, const char *key, const char *text)
 {
 	g_autoptr(GString) valid = g_string_new(NULL);
@@ -157,7 +151,7 @@ void tn_control_nest_text(GString *out, const TnNestInfo *info)
 	append_flag(out, "durable", info->durable);
 	append_flag(out, "xattrs", !info->no_xattrs);
 	append_flag(out, "writeback", info->writeback);
-	append_word(out, "store", name_of(stores, G_N_ELEMENTS(stores), info->store, "dir"));
+	append_word(out, "store", tn_store_kind_name(info->store));
 	append_word(out, "data_path",
 		    info->data_path == TN_PATH_PASSTHROUGH ? "passthrough" : "mediated");
 	if (info->data_path != TN_PATH_PASSTHROUGH)
@@ -195,15 +189,4 @@ JsonObject *tn_control_nest_json(const TnNestInfo *info)
 	tn_control_nest_text(text, info);
 	node = json_from_string(text->str, NULL);
 	return node != NULL ? json_node_dup_object(node) : json_object_new();
-}
-
-gboolean tn_control_store_kind(const char *text, TnStoreKind *ret)
-{
-	for (unsigned kind = 0; kind < G_N_ELEMENTS(stores); kind++) {
-		if (stores[kind] != NULL && strcmp(stores[kind], text) == 0) {
-			*ret = (TnStoreKind)kind;
-			return TRUE;
-		}
-	}
-	return FALSE;
 }

@@ -120,7 +120,7 @@ static void create_nest(TnVarlinkCall *call, JsonObject *parameters, void *data)
 	if (!tn_varlink_params(call, parameters, params, G_N_ELEMENTS(params)) ||
 	    !read_limits(call, name, &limits, &spec) || !check_group(data, call, name))
 		return;
-	if (store != NULL && !tn_control_store_kind(store, &spec.store)) {
+	if (store != NULL && !tn_store_kind_parse(store, &spec.store)) {
 		tn_varlink_fail(call, "InvalidArgument", name, "there is no such kind of store",
 				"dir, memory or image");
 		return;

@@ -115,5 +115,3 @@ void tn_control_set_time(JsonObject *object, const char *key, int64_t ns);
 /* Adds a number; TN_UNLIMITED becomes null. */
 void tn_control_set_limit(JsonObject *object, const char *key, uint64_t value);
 void tn_control_set_count(JsonObject *object, const char *key, uint64_t value);
-/* "dir" and so on; TN_STORE_DEFAULT and FALSE when it is none. */
-gboolean tn_control_store_kind(const char *text, TnStoreKind *ret);

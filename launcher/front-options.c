@@ -52,22 +52,7 @@ static int set_idle_ttl(TnFrontOptions *options, const char *value)
 
 static int set_store(TnFrontOptions *options, const char *value)
 {
-	static const struct {
-		const char *name;
-		TnStoreKind kind;
-	} kinds[] = {
-		{"dir", TN_STORE_DIR},
-		{"memory", TN_STORE_MEMORY},
-		{"image", TN_STORE_IMAGE},
-	};
-
-	for (size_t i = 0; i < TN_ARRAY_LEN(kinds); i++) {
-		if (strcmp(value, kinds[i].name) == 0) {
-			options->store = kinds[i].kind;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	return tn_store_kind_parse(value, &options->store) ? 0 : -EINVAL;
 }
 
 /* A colon list; empty parts mean nothing. */

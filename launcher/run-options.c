@@ -114,22 +114,10 @@ static int parse_limit(UnitParser parse, const char *option, const char *value, 
 
 static int parse_store(const char *value, TnStoreKind *ret, const Why *why)
 {
-	static const struct {
-		const char *name;
-		TnStoreKind kind;
-	} kinds[] = {
-		{"dir", TN_STORE_DIR},
-		{"memory", TN_STORE_MEMORY},
-		{"image", TN_STORE_IMAGE},
-	};
-
-	for (size_t i = 0; i < TN_ARRAY_LEN(kinds); i++) {
-		if (strcmp(value, kinds[i].name) == 0) {
-			*ret = kinds[i].kind;
-			return 0;
-		}
-	}
-	return refuse(why, "--store: %s: no such kind (give dir, memory or image)", value);
+	return tn_store_kind_parse(value, ret)
+		       ? 0
+		       : refuse(why, "--store: %s: no such kind (give dir, memory or image)",
+				value);
 }
 
 static int parse_net(const char *value, bool *ret_unshare, const Why *why)
