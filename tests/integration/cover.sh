@@ -41,6 +41,9 @@ case_covers_are_read_only_and_small() {
 	while read -r _ _ _ options _; do
 		contains 'options of a cover' ",$options," ,ro,
 	done <<<"$out"
+	# and if it could be written to after all: one page, and a few names (0 would be: no limit)
+	runs 0 tmpnest run -- stat -f -c '%b %S %c' "$TMPNEST_STORE_DIR"
+	equal 'blocks, their size and names of the cover' "$out" '1 4096 8'
 }
 
 case_the_view_shows_only_at_tmp_and_var_tmp() {
