@@ -105,16 +105,16 @@ killed_group() {
 	setsid -f sh -c 'echo $$ >group.pid; exec "$@"' - "$BWRAP" "${LINE[@]}" sleep 31.4159
 	local i
 	for i in $(seq 200); do
-		pgrep -u "$(id -u)" -f '^sleep 31.4159' >/dev/null && break
+		pgrep -u "$UID" -f '^sleep 31.4159' >/dev/null && break
 		sleep 0.05
 	done
-	pgrep -u "$(id -u)" -f '^sleep 31.4159' | wc -l
+	pgrep -u "$UID" -f '^sleep 31.4159' | wc -l
 	kill -9 -- "-$(cat group.pid)"
 	for i in $(seq 200); do
-		pgrep -u "$(id -u)" -f '^sleep 31.4159' >/dev/null || break
+		pgrep -u "$UID" -f '^sleep 31.4159' >/dev/null || break
 		sleep 0.05
 	done
-	pgrep -u "$(id -u)" -f '^sleep 31.4159' | wc -l
+	pgrep -u "$UID" -f '^sleep 31.4159' | wc -l
 }
 case_the_process_group_can_be_killed() { both killed_group; }
 
@@ -122,16 +122,16 @@ dying_parent() {
 	sh -c '"$@" & wait' - "$BWRAP" "${LINE[@]}" --die-with-parent sleep 31.2718 &
 	local parent=$! i
 	for i in $(seq 200); do
-		pgrep -u "$(id -u)" -f '^sleep 31.2718' >/dev/null && break
+		pgrep -u "$UID" -f '^sleep 31.2718' >/dev/null && break
 		sleep 0.05
 	done
-	pgrep -u "$(id -u)" -f '^sleep 31.2718' | wc -l
+	pgrep -u "$UID" -f '^sleep 31.2718' | wc -l
 	kill -9 "$parent"
 	for i in $(seq 200); do
-		pgrep -u "$(id -u)" -f '^sleep 31.2718' >/dev/null || break
+		pgrep -u "$UID" -f '^sleep 31.2718' >/dev/null || break
 		sleep 0.05
 	done
-	pgrep -u "$(id -u)" -f '^sleep 31.2718' | wc -l
+	pgrep -u "$UID" -f '^sleep 31.2718' | wc -l
 }
 case_it_dies_with_its_parent() { both dying_parent 2>/dev/null; }
 

@@ -225,7 +225,7 @@ time.sleep(1000)' "$1" "$2"
 	eventually 60 nest_has hostile state idle
 	finish
 }
-case_two_thousand_open_files() { open_files 8 500; }
+case_four_thousand_open_files() { open_files 8 500; }
 long a_hundred_thousand_open_files
 limit a_hundred_thousand_open_files 1500
 case_a_hundred_thousand_open_files() { open_files 125 800; }

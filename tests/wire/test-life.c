@@ -181,13 +181,12 @@ static int tear_down(void **state)
 /* --- the kernel
  * ----------------------------------------------------------------------------------- */
 
-/* Sends a request on the i-th connection and waits for its answer: 0 or -errno. */
-static int ask(Fixture *f, unsigned i, uint32_t opcode, uint64_t node, const void *arg,
-	       size_t arg_size, const void *more, size_t more_size)
+/* Sends a request on the i-th connection; its number. */
+static uint64_t tell(Fixture *f, unsigned i, uint32_t opcode, uint64_t node, const void *arg,
+		     size_t arg_size, const void *more, size_t more_size)
 {
 	size_t size = sizeof(struct fuse_in_header) + arg_size + more_size;
 	TN_AUTOFREE uint8_t *message = malloc(size);
-	const struct fuse_out_header *out = (const void *)f->reply;
 	struct fuse_in_header in = {
 		.len = (uint32_t)size,
 		.opcode = opcode,
@@ -197,7 +196,6 @@ static int ask(Fixture *f, unsigned i, uint32_t opcode, uint64_t node, const voi
 		.gid = getegid(),
 		.pid = f->pid,
 	};
-	ssize_t n;
 
 	memcpy(message, &in, sizeof(in));
 	if (arg_size)
@@ -205,13 +203,31 @@ static int ask(Fixture *f, unsigned i, uint32_t opcode, uint64_t node, const voi
 	if (more_size)
 		memcpy(message + sizeof(in) + arg_size, more, more_size);
 	assert_int_equal(send(f->kernels[i], message, size, MSG_NOSIGNAL), size);
+	return in.unique;
+}
+
+/* Waits for an answer: its number. */
+static uint64_t hear(Fixture *f, unsigned i)
+{
+	const struct fuse_out_header *out = (const void *)f->reply;
+	ssize_t n;
+
 	do { /* what has no unique is a notification, not an answer */
 		n = recv(f->kernels[i], f->reply, TN_REPLY_SIZE, 0);
 		assert_true(n >= (ssize_t)sizeof(*out));
 	} while (out->unique == 0);
 	assert_int_equal(out->len, n);
-	assert_int_equal(out->unique, in.unique);
-	return out->error;
+	return out->unique;
+}
+
+/* Both: 0 or -errno. */
+static int ask(Fixture *f, unsigned i, uint32_t opcode, uint64_t node, const void *arg,
+	       size_t arg_size, const void *more, size_t more_size)
+{
+	uint64_t unique = tell(f, i, opcode, node, arg, arg_size, more, more_size);
+
+	assert_int_equal(hear(f, i), unique);
+	return ((const struct fuse_out_header *)(const void *)f->reply)->error;
 }
 
 static const void *payload(Fixture *f)
@@ -350,6 +366,17 @@ static void look_often(Fixture *f, unsigned i, unsigned clients)
 	}
 }
 
+/* Threads may take turns for a while before one finds itself alone there. */
+static bool make_steady(Fixture *f, unsigned i, const TnNest *nest)
+{
+	for (int n = 0; n < 100 && !is_steady(nest); n++) {
+		if (n > 0)
+			assert_true(tn_serve_look(f->serve));
+		look_often(f, i, 1);
+	}
+	return is_steady(nest);
+}
+
 /* One client at a time has a thread to itself, several have not; others are served all the same. */
 static void test_steady(void **state)
 {
@@ -359,8 +386,7 @@ static void test_steady(void **state)
 	unsigned a = attach(f, first), b = attach(f, second);
 
 	assert_false(is_steady(first));
-	look_often(f, a, 1);
-	assert_true(wait_for_steady(first, true));
+	assert_true(make_steady(f, a, first));
 	/* the last thread is nobody's own */
 	look_often(f, b, 1);
 	assert_false(is_steady(second));
@@ -368,21 +394,50 @@ static void test_steady(void **state)
 	look_often(f, a, 2);
 	assert_true(wait_for_steady(first, false));
 
-	look_often(f, a, 1);
-	assert_true(wait_for_steady(first, true));
+	assert_true(make_steady(f, a, first));
 	/* at rest it gives its thread back, and is served as before when it has a request again */
 	assert_true(tn_serve_look(f->serve));
 	assert_true(tn_serve_look(f->serve));
 	assert_false(is_steady(first));
-	look_often(f, b, 1);
-	assert_true(wait_for_steady(second, true));
+	assert_true(make_steady(f, b, second));
 	look_often(f, a, 1);
 
 	/* with a thread in read(2) */
 	assert_int_equal(tn_nest_set_frozen(second, true), 0);
 	assert_int_equal(tn_nest_set_frozen(second, false), 0);
-	look_often(f, b, 1);
-	assert_true(wait_for_steady(second, true));
+	assert_true(make_steady(f, b, second));
+	tn_nest_unref(first);
+	tn_nest_unref(second);
+}
+
+/* However many requests of a nest wait for something, one thread is there for the others. */
+static void test_one_thread_is_left(void **state)
+{
+	enum { WAITING = 8 };
+	Fixture *f = *state;
+	TnNest *first = create(f, &(TnNestSpec){.name = "first"});
+	TnNest *second = create(f, &(TnNestSpec){.name = "second"});
+	unsigned a = attach(f, first), b = attach(f, second);
+	uint64_t tmp = look(f, a, FUSE_ROOT_ID, "tmp");
+	struct pollfd answers[] = {{.fd = f->kernels[a], .events = POLLIN},
+				   {.fd = f->kernels[b], .events = POLLIN}};
+	bool held, answered;
+
+	pthread_rwlock_wrlock(&first->tree);
+	for (unsigned i = 0; i < WAITING; i++) {
+		f->pid = 100 + i;
+		tell(f, a, FUSE_LOOKUP, tmp, NULL, 0, "x", 2);
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
+	held = poll(&answers[0], 1, 0) == 0;
+	tell(f, b, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "tmp", 4);
+	answered = poll(&answers[1], 1, PATIENCE_MS) > 0;
+	pthread_rwlock_unlock(&first->tree);
+	hear(f, b);
+	for (unsigned i = 0; i < WAITING; i++)
+		hear(f, a);
+	assert_true(held);
+	assert_true(answered);
 	tn_nest_unref(first);
 	tn_nest_unref(second);
 }
@@ -421,8 +476,8 @@ static void test_ephemeral_ends(void **state)
 	assert_int_equal(tn_nest_attach(nest, &again), -EBUSY); /* once only */
 	hang_up(f, kernel);
 	assert_true(wait_for_count(f, 0));
+	assert_true(wait_for_empty(f, "nests"));
 	assert_true(wait_for_empty(f, "trash"));
-	assert_int_equal(count_names(f, "nests"), 0);
 	assert_int_equal(tn_nest_attach(nest, &again), -ENOENT);
 	tn_nest_unref(nest);
 }
@@ -926,6 +981,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_serves),
 		TEST(test_steady),
+		TEST(test_one_thread_is_left),
 		TEST(test_ephemeral_ends),
 		TEST(test_named_stays),
 		TEST(test_attach_after_end),
