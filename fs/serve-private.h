@@ -93,8 +93,6 @@ void tn_serve_call_others(TnServe *serve);
 int tn_serve_set_blocking(int device, bool blocking);
 /* Threads whose requests take so long that they wait for a disk: of one device, or -1 of all. */
 unsigned tn_serve_count_blocked(const TnServe *serve, int device);
-/* How long the thread has had its request, in nanoseconds; 0: it has none. */
-int64_t tn_serve_request_age(const TnServeThread *thread);
 
 /* --- serve-steady.c: threads that have a channel to themselves --- */
 

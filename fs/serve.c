@@ -87,7 +87,8 @@ static bool has_company(const TnServe *serve, const TnServeChannel *channel)
 	return serve->n_steady > 0 || (other != 0 && tn_monotonic() - other < COMPANY_NS);
 }
 
-int64_t tn_serve_request_age(const TnServeThread *thread)
+/* How long the thread has had its request, in nanoseconds; 0: it has none. */
+static int64_t request_age(const TnServeThread *thread)
 {
 	return atomic_load(&thread->slot->state) == TN_SLOT_READ
 		       ? tn_monotonic() - atomic_load(&thread->slot->since_ns)
@@ -100,7 +101,7 @@ unsigned tn_serve_count_blocked(const TnServe *serve, int device)
 
 	for (unsigned i = 0; i < serve->n_threads; i++)
 		n += (device < 0 || atomic_load(&serve->threads[i].device) == device) &&
-		     tn_serve_request_age(&serve->threads[i]) > BLOCKED_NS;
+		     request_age(&serve->threads[i]) > BLOCKED_NS;
 	return n;
 }
 
@@ -717,7 +718,7 @@ bool tn_serve_look(TnServe *serve)
 	tn_serve_look_at_steady(serve);
 	for (unsigned i = 0; i < serve->n_threads; i++) {
 		const TnServeThread *thread = &serve->threads[i];
-		int64_t busy = tn_serve_request_age(thread);
+		int64_t busy = request_age(thread);
 
 		held_up += busy > HELD_UP_NS;
 		taken += busy > HELD_UP_NS || thread->steady;
