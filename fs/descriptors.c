@@ -101,6 +101,7 @@ static void keep_own(const TnWorkerEnv *env, Keep *all)
 	keep(env->control_listener, all);
 	keep(env->link_socket, all);
 	keep(env->stop_event, all);
+	keep(env->refusals, all);
 	keep(env->state->fd, all);
 }
 

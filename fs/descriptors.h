@@ -10,7 +10,7 @@
 
 /*
  * Closes all descriptors but those in env and those that the state, its arenas and their
- * records name. The first thing a worker does, before it has any thread or descriptor of
- * its own. 0 or -ENOMEM (nothing is closed then).
+ * records name. The first thing a worker does, before it has any other descriptor of its
+ * own. 0 or -ENOMEM (nothing is closed then).
  */
 int tn_descriptors_tidy(const TnWorkerEnv *env);

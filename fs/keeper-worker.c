@@ -40,14 +40,17 @@ int tn_worker_process_start(TnWorkerProcess *ret, const TnWorkerEnv *env, TnWork
 	/* Not fork(): the descriptor table is shared, so that what a worker opens lives on. */
 	if (r == 0)
 		pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
-	if (pid == 0)
+	if (pid == 0) {
+		setpgid(0, 0);
 		_exit(worker_main(&own));
+	}
 	if (pid < 0) {
 		r = r < 0 ? r : -errno;
 		tn_worker_process_close(ret);
 		return r;
 	}
-	ret->pid = (pid_t)pid;
+	setpgid((pid_t)pid, (pid_t)pid); /* whoever of both is first */
+	ret->pid = ret->group = (pid_t)pid;
 	return 0;
 }
 
@@ -74,14 +77,34 @@ void tn_worker_process_close(TnWorkerProcess *process)
 	tn_close(&process->stop_event);
 }
 
+void tn_worker_group_kill(pid_t group)
+{
+	if (group)
+		kill(-group, SIGKILL);
+}
+
+void tn_worker_group_reap(pid_t *group)
+{
+	pid_t pid = 0;
+
+	while (*group && (pid = waitpid(-*group, NULL, WNOHANG)) > 0)
+		;
+	if (pid < 0)
+		*group = 0;
+}
+
+void tn_worker_group_end(pid_t *group)
+{
+	tn_worker_group_kill(*group);
+	while (*group && (waitpid(-*group, NULL, 0) > 0 || errno == EINTR))
+		;
+	*group = 0;
+}
+
 void tn_worker_process_end(TnWorkerProcess *process)
 {
-	if (process->pid) {
-		kill(process->pid, SIGKILL);
-		while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		process->pid = 0;
-	}
+	tn_worker_group_end(&process->group);
+	process->pid = 0;
 	tn_worker_process_close(process);
 }
 

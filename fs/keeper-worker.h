@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The processes that the keeper forks: the worker, and one in waiting that takes over at
- * once when the worker dies. Keeper's only thread; errors are -errno.
+ * once when the worker dies. Each leads a process group of its own, in which it may have left
+ * somebody behind (mm-holder.h). Keeper's only thread; errors are -errno.
  */
 #pragma once
 
@@ -12,7 +13,8 @@
 typedef int (*TnWorkerMain)(TnWorkerEnv *env);
 
 typedef struct TnWorkerProcess {
-	pid_t pid;                   /* 0: none */
+	pid_t pid;                   /* 0: none, or it has ended */
+	pid_t group;                 /* 0: none; stays after its end */
 	int link;                    /* our end; the worker's is link_socket */
 	int link_socket, stop_event; /* used by it, closed by us */
 } TnWorkerProcess;
@@ -35,7 +37,14 @@ bool tn_worker_process_reap(TnWorkerProcess *process, int *ret_status);
 /* Closes what belonged to it. */
 void tn_worker_process_close(TnWorkerProcess *process);
 
-/* Kills it if it lives, waits for its end and closes what belonged to it. */
+/* Kills all of a group; takes 0. Does not wait: tn_worker_group_reap() when a child has ended. */
+void tn_worker_group_kill(pid_t group);
+/* Takes notice of each of its members that has ended; *group becomes 0 when there is none left. */
+void tn_worker_group_reap(pid_t *group);
+/* Kills all of it and waits for their end; *group becomes 0. Takes one that is 0. */
+void tn_worker_group_end(pid_t *group);
+
+/* Ends it if it lives, with its group, and closes what belonged to it. */
 void tn_worker_process_end(TnWorkerProcess *process);
 
 /* Worker's side: returns 0 when it is to serve, -errno otherwise. */

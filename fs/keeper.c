@@ -50,6 +50,7 @@ typedef struct TnKeeper {
 	TnWorkerEnv env;
 	int signals;
 	TnWorkerProcess worker, standby;
+	pid_t remains;      /* the group of the worker before (mm-holder.h); 0: nothing is left */
 	bool serves;        /* this worker said that it is ready */
 	bool announced;     /* the starter was told */
 	bool stopping;      /* the daemon ends; no new worker */
@@ -200,6 +201,7 @@ static void become_new(TnKeeper *keeper)
 
 	keeper->upgrading = false;
 	tn_worker_process_end(&keeper->standby);
+	tn_worker_group_end(&keeper->remains);
 	tn_log(TN_LOG_INFO, "upgrade: becoming %s", keeper->config->program);
 	tn_close(&keeper->signals);
 	note_for_successor(keeper);
@@ -213,6 +215,7 @@ static void hand_over(TnKeeper *keeper)
 	int r;
 
 	tn_worker_process_end(&keeper->standby);
+	tn_worker_group_end(&keeper->remains);
 	note_for_successor(keeper);
 	r = tn_keeper_store_descriptors(keeper->config->notify_socket, keeper->env.state,
 					&keeper->signals, 1);
@@ -222,6 +225,47 @@ static void hand_over(TnKeeper *keeper)
 		       strerror(-r));
 	else
 		tn_log(TN_LOG_INFO, "stopping: the service manager keeps the views");
+}
+
+/* What else it has left waits until its successor serves. */
+static void close_worker(TnKeeper *keeper)
+{
+	tn_worker_group_end(&keeper->remains);
+	keeper->remains = keeper->worker.group;
+	keeper->worker.group = 0;
+	tn_worker_process_close(&keeper->worker);
+}
+
+static void start_again(TnKeeper *keeper)
+{
+	int r = start_worker(keeper);
+
+	if (r == 0)
+		return;
+	tn_log(TN_LOG_ERROR, "worker: cannot start: %s", strerror(-r));
+	tn_worker_process_close(&keeper->worker);
+	schedule_restart(keeper);
+}
+
+static bool is_start_due(const TnKeeper *keeper, int64_t now)
+{
+	/* The first one gets no second chance: who started us is told why it failed. */
+	return !keeper->worker.pid && keeper->announced && !keeper->stopping &&
+	       now >= keeper->restart_at;
+}
+
+static void replace_worker(TnKeeper *keeper, const char *how)
+{
+	int listener = keeper->refusals;
+
+	keeper->refusals = -1;
+	atomic_fetch_add(&keeper->env.state->restarts, 1);
+	schedule_restart(keeper);
+	if (is_start_due(keeper, tn_monotonic()))
+		start_again(keeper);
+	/* Somebody waits for the new one: whatever is not for that comes after it. */
+	tn_close(&listener);
+	tn_log(TN_LOG_ERROR, "worker: ended unexpectedly: %s; a new one takes over", how);
 }
 
 static void collect_worker(TnKeeper *keeper)
@@ -235,8 +279,7 @@ static void collect_worker(TnKeeper *keeper)
 	atomic_store(&keeper->env.state->fault,
 		     keeper->hung || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL);
 	keeper->hung = false;
-	tn_worker_process_close(&keeper->worker);
-	tn_close(&keeper->refusals);
+	close_worker(keeper);
 	if (keeper->storing)
 		hand_over(keeper);
 	if (keeper->upgrading) {
@@ -250,11 +293,8 @@ static void collect_worker(TnKeeper *keeper)
 	}
 	if (!keeper->failure[0])
 		snprintf(keeper->failure, sizeof(keeper->failure), "worker: ended early: %s", how);
-	if (keeper->announced) {
-		atomic_fetch_add(&keeper->env.state->restarts, 1);
-		schedule_restart(keeper);
-		tn_log(TN_LOG_ERROR, "worker: ended unexpectedly: %s; a new one takes over", how);
-	}
+	if (keeper->announced)
+		replace_worker(keeper, how);
 }
 
 static void collect_standby(TnKeeper *keeper)
@@ -264,7 +304,7 @@ static void collect_standby(TnKeeper *keeper)
 
 	if (!tn_worker_process_reap(&keeper->standby, &status))
 		return;
-	tn_worker_process_close(&keeper->standby);
+	tn_worker_process_end(&keeper->standby);
 	describe_end(status, how, sizeof(how));
 	tn_log(TN_LOG_WARNING, "worker in waiting: ended: %s", how);
 }
@@ -274,6 +314,7 @@ static void announce(TnKeeper *keeper)
 	keeper->serves = true;
 	keeper->standby_at = tn_monotonic() + STANDBY_NS;
 	keeper->failed_starts = 0;
+	tn_worker_group_kill(keeper->remains);
 	tn_log(TN_LOG_INFO, "serving at %s, worker %d", keeper->config->paths.runtime_dir,
 	       keeper->worker.pid);
 	if (keeper->announced)
@@ -419,6 +460,7 @@ static void serve_signals(TnKeeper *keeper)
 	/* Child signals coalesce: look at every one of any kind. */
 	collect_worker(keeper);
 	collect_standby(keeper);
+	tn_worker_group_reap(&keeper->remains);
 }
 
 /* Is the worker's heart to be listened to? Not while it starts, or without views. */
@@ -479,17 +521,8 @@ static void do_what_is_due(TnKeeper *keeper)
 		kill(keeper->worker.pid, SIGKILL);
 		keeper->kill_at = now + STOP_NS;
 	}
-	/* The first one gets no second chance: who started us is told why it failed. */
-	if (!keeper->worker.pid && keeper->announced && !keeper->stopping &&
-	    now >= keeper->restart_at) {
-		int r = start_worker(keeper);
-
-		if (r < 0) {
-			tn_log(TN_LOG_ERROR, "worker: cannot start: %s", strerror(-r));
-			tn_worker_process_close(&keeper->worker);
-			schedule_restart(keeper);
-		}
-	}
+	if (is_start_due(keeper, now))
+		start_again(keeper);
 }
 
 /* Until the daemon is to end, or the first worker failed. */
@@ -709,7 +742,8 @@ int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
 	tn_keeper_dirs_close(&keeper.dirs);
 	tn_close(&keeper.signals);
 	tn_worker_process_end(&keeper.standby);
-	tn_worker_process_close(&keeper.worker);
+	tn_worker_process_end(&keeper.worker);
+	tn_worker_group_end(&keeper.remains);
 	tn_close(&keeper.refusals);
 	tn_state_free(keeper.env.state);
 	return r;

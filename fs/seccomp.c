@@ -125,8 +125,8 @@ static void add_permission(Program *program, const TnSyscall *allowed)
 	add(program, (struct sock_filter)LOAD_NUMBER);
 }
 
-/* -E2BIG: more permissions than a program has room for. */
-static int build(Program *program, uint32_t refusal)
+/* Leaves the number in the accumulator. */
+static void begin(Program *program)
 {
 #ifdef ARCHITECTURE
 	add(program, (struct sock_filter)LOAD(offsetof(struct seccomp_data, arch)));
@@ -135,6 +135,12 @@ static int build(Program *program, uint32_t refusal)
 	add(program, (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS));
 #endif
 	add(program, (struct sock_filter)LOAD_NUMBER);
+}
+
+/* -E2BIG: more permissions than a program has room for. */
+static int build(Program *program, uint32_t refusal)
+{
+	begin(program);
 	for (const TnSyscall *allowed = __start_tn_syscalls; allowed < __stop_tn_syscalls;
 	     allowed++) {
 		if (program->length + PERMISSION_LENGTH + 3 > PROGRAM_MOST)
@@ -149,17 +155,23 @@ static int build(Program *program, uint32_t refusal)
 	return 0;
 }
 
+static int load(const Program *program, unsigned flags)
+{
+	struct sock_fprog filter = {
+		.len = program->length,
+		.filter = (struct sock_filter *)program->code,
+	};
+	long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+
+	return r < 0 ? -errno : (int)r;
+}
+
 static int install(uint32_t refusal, unsigned flags)
 {
 	Program program = {.length = 0};
-	struct sock_fprog filter = {.filter = program.code};
-	long r = build(&program, refusal);
+	int r = build(&program, refusal);
 
-	if (r < 0)
-		return (int)r;
-	filter.len = program.length;
-	r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
-	return r < 0 ? -errno : (int)r;
+	return r < 0 ? r : load(&program, flags);
 }
 
 int tn_seccomp_install(void)
@@ -175,6 +187,24 @@ int tn_seccomp_install(void)
 		return r == -EINVAL ? -ENOSYS : r;
 	r = install(SECCOMP_RET_ERRNO | ENOSYS, SECCOMP_FILTER_FLAG_TSYNC);
 	return r < 0 ? r : -EOPNOTSUPP;
+#endif
+}
+
+int tn_seccomp_allow_only(int number)
+{
+#if defined(SANITIZED) || !defined(ARCHITECTURE)
+	return -ENOSYS;
+#else
+	const TnSyscall allowed[] = {{(uint32_t)number}, {SYS_exit}};
+	Program program = {.length = 0};
+	int r;
+
+	begin(&program);
+	for (size_t i = 0; i < TN_ARRAY_LEN(allowed); i++)
+		add_permission(&program, &allowed[i]);
+	add(&program, (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS));
+	r = load(&program, 0);
+	return r == -EINVAL ? -ENOSYS : r;
 #endif
 }
 

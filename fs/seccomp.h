@@ -21,6 +21,12 @@
  */
 int tn_seccomp_install(void);
 
+/*
+ * Leaves the calling thread this system call and exit(2); for any other the process is killed.
+ * Needs no_new_privs. 0, -ENOSYS (as above) or another -errno.
+ */
+int tn_seccomp_allow_only(int number);
+
 /* Which calls were logged. Zeroed at the start. */
 typedef struct TnSeccompLog {
 	uint64_t seen[16];

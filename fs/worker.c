@@ -7,6 +7,7 @@
 #include "keeper-worker.h"
 #include "log.h"
 #include "macros.h"
+#include "mm-holder.h"
 #include "prefault.h"
 #include "privileges.h"
 #include "registry.h"
@@ -20,7 +21,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,6 @@ typedef struct TnWorker {
 	TnAttachServer *attach;
 	TnControl *control;
 	char config_file[PATH_MAX]; /* the user's, or "" */
-	sem_t turn;                 /* to take over, or to end without having done so */
 	int status;                 /* exit status */
 } TnWorker;
 
@@ -230,8 +229,8 @@ static void wait_for_stop(TnWorker *worker)
 }
 
 /*
- * A worker in waiting has done by then what takes a new process long, above all its page
- * faults. Negative when its turn will not come.
+ * A worker in waiting has done by now what takes a new process long, above all its page faults.
+ * 0 when it is to serve, else -errno.
  */
 static int wait_for_turn(const TnWorkerEnv *env)
 {
@@ -239,23 +238,19 @@ static int wait_for_turn(const TnWorkerEnv *env)
 
 	if (!env->in_waiting)
 		return 0;
-	tn_prefault();
-	tn_state_prefault(env->state);
+	tn_prefault_thread();
 	r = tn_worker_wait_for_turn(env->link_socket);
 	prctl(PR_SET_NAME, "tmpnestd-worker");
 	return r;
 }
 
-static int take_over(TnWorkerEnv *env, char *why, size_t why_size)
+static int take_over(const TnWorkerEnv *env, char *why, size_t why_size)
 {
-	int r = env->takes_over ? tn_descriptors_tidy(env) : 0;
-	int refusals;
+	int r = env->refusals < 0 ? 0 : tn_keeper_refusals(env->keeper, env->refusals);
 
-	if (r < 0)
-		return tn_why(why, why_size, r, "worker: descriptors: %s", strerror(-r));
-	/* Only now: nobody answers the refusals of one in waiting. */
-	refusals = tn_privileges_filter();
-	return refusals < 0 ? 0 : tn_keeper_refusals(env->keeper, refusals);
+	if (r == 0 && env->takes_over)
+		r = tn_descriptors_tidy(env);
+	return r < 0 ? tn_why(why, why_size, r, "worker: descriptors: %s", strerror(-r)) : 0;
 }
 
 static void *run(void *data)
@@ -264,11 +259,8 @@ static void *run(void *data)
 	char why[TN_WHY_MAX] = "";
 	int r;
 
-	if (worker->env->in_waiting)
-		tn_prefault_thread();
-	while (sem_wait(&worker->turn) < 0 && errno == EINTR)
-		;
-	if (worker->status)
+	worker->status = 1;
+	if (wait_for_turn(worker->env) < 0)
 		return NULL;
 	r = take_over(worker->env, why, sizeof(why));
 	if (r == 0)
@@ -276,8 +268,8 @@ static void *run(void *data)
 	if (r < 0) {
 		tn_keeper_failed(worker->env->keeper, why);
 		tn_log(TN_LOG_ERROR, "%s", why);
-		worker->status = 1;
 	} else if (tn_keeper_ready(worker->env->keeper) == 0) {
+		worker->status = 0;
 		wait_for_stop(worker);
 		tn_keeper_stopping(worker->env->keeper);
 	}
@@ -285,23 +277,31 @@ static void *run(void *data)
 	return NULL;
 }
 
+/* Before the filter, which allows no process and nothing that is needed once only. */
+static void prepare(TnWorkerEnv *env)
+{
+	int r = tn_mm_holder_start(env->keeper_pid);
+
+	if (r < 0)
+		tn_log(TN_LOG_INFO, "worker: nobody to hold its memory: %s", strerror(-r));
+	if (env->in_waiting) {
+		tn_prefault();
+		tn_state_prefault(env->state);
+	}
+	env->refusals = tn_privileges_filter();
+}
+
 /*
  * The C library believes that a raw-cloned thread is still the keeper's (its cached thread
- * id is), so this one only starts the real first thread, tells it when its turn comes and waits
- * for it.
+ * id is), so this one only starts the real first thread and waits for it.
  */
 static int run_in_thread(TnWorker *worker, char *why, size_t why_size)
 {
 	pthread_t thread;
-	int r;
+	int r = pthread_create(&thread, NULL, run, worker);
 
-	sem_init(&worker->turn, 0, 0);
-	r = pthread_create(&thread, NULL, run, worker);
 	if (r != 0)
 		return tn_why(why, why_size, -r, "worker: thread: %s", strerror(r));
-	if (wait_for_turn(worker->env) < 0)
-		worker->status = 1;
-	sem_post(&worker->turn);
 	pthread_join(thread, NULL);
 	return 0;
 }
@@ -314,6 +314,7 @@ int tn_worker_main(TnWorkerEnv *env)
 
 	prctl(PR_SET_NAME, env->in_waiting ? "tmpnestd-next" : "tmpnestd-worker");
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN); /* its group is not a terminal's foreground one */
 	env->keeper = tn_keeper_link_new(env->link_socket);
 	if (!env->keeper)
 		return 1;
@@ -322,8 +323,10 @@ int tn_worker_main(TnWorkerEnv *env)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != env->keeper_pid)
 		return 1;
-	if (r == 0)
+	if (r == 0) {
+		prepare(env);
 		r = run_in_thread(&worker, why, sizeof(why));
+	}
 	if (r < 0) {
 		tn_keeper_failed(env->keeper, why);
 		worker.status = 1;

@@ -45,7 +45,9 @@ typedef struct TnWorkerEnv {
 	bool probe_passthrough; /* false: as if no kernel offered it */
 	int keepers[4];         /* descriptors that only the keeper uses; they stay open */
 #define TN_KEEPERS_LINK 3       /* its end of the link */
-	TnKeeperLink *keeper;   /* made by the worker itself, before any of its servers */
+	/* Made by the worker itself, before any of its servers. */
+	TnKeeperLink *keeper;
+	int refusals; /* tells of what its system call filter refuses; -1: nothing does */
 } TnWorkerEnv;
 
 /* Lets any part of the worker end the daemon ("daemon stop"). */
