@@ -10,6 +10,7 @@
  */
 #include "registry-private.h"
 
+#include "arena-set.h"
 #include "charge.h"
 #include "dispatch.h"
 #include "events.h"
@@ -89,14 +90,27 @@ static bool is_half_made(TnRegistry *registry, uint64_t id)
 	return fstatat(registry->nests, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The first step for one nest. 0, -EAGAIN (half-made: nothing is lost) or another -errno. */
-static int open_nest(TnRegistry *registry, const TnStateNest *entry)
+static int open_arena(TnRegistry *registry, uint32_t place, TnArena *ret)
 {
-	uint64_t id = atomic_load(&entry->id);
+	TnArenaSet *set = registry->config.arenas;
+	const TnStateNest *entry = &registry->state->nests[place];
+	TnArena *found = set ? tn_arena_set_at(set, registry->state, place) : NULL;
+
+	if (!found)
+		return tn_arena_open(ret, entry->arena, atomic_load(&entry->id));
+	*ret = *found;
+	*found = (TnArena){.fd = -1};
+	return 0;
+}
+
+/* The first step for one nest. 0, -EAGAIN (half-made: nothing is lost) or another -errno. */
+static int open_nest(TnRegistry *registry, uint32_t place)
+{
+	uint64_t id = atomic_load(&registry->state->nests[place].id);
 	TnDescription description = {0};
 	TnArena arena;
 	TnNest *nest;
-	int r = tn_arena_open(&arena, entry->arena, id);
+	int r = open_arena(registry, place, &arena);
 
 	if (r < 0)
 		return r;
@@ -142,7 +156,7 @@ static void open_nests(TnRegistry *registry)
 		if (atomic_fetch_add(&entry->attempts, 1) >= TN_ATTEMPTS_MOST)
 			r = -ECANCELED;
 		else
-			r = open_nest(registry, entry);
+			r = open_nest(registry, i);
 		if (r < 0)
 			atomic_store(&entry->id, 0);
 		if (r < 0 && r != -EAGAIN)

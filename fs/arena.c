@@ -69,8 +69,7 @@ static int map(TnArena *ret, int fd)
 	return 0;
 }
 
-/* A page fault for each page of the records that are in use would take longer. */
-static void populate(const TnArena *arena)
+void tn_arena_populate(const TnArena *arena)
 {
 	const TnArenaHeader *header = arena->header;
 	const struct {
@@ -114,32 +113,42 @@ int tn_arena_init(TnArena *ret, uint64_t nest_id)
 	return 0;
 }
 
+static bool has_whole_size(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size == (off_t)ARENA_SIZE;
+}
+
+bool tn_arena_is_sound(const TnArena *arena, uint64_t nest_id)
+{
+	const TnArenaHeader *header = arena->header;
+
+	return has_whole_size(arena->fd) && header->magic == TN_ARENA_MAGIC &&
+	       header->version == TN_ARENA_VERSION && header->nest_id == nest_id &&
+	       header->nodes_end >= 1 && header->nodes_end <= TN_NODES_MAX &&
+	       header->links_end >= 1 && header->links_end <= TN_LINKS_MAX &&
+	       header->names_end >= 1 && header->names_end <= TN_NAME_UNITS_MAX &&
+	       header->handles_end >= 1 && header->handles_end <= TN_HANDLES_MAX;
+}
+
 int tn_arena_open(TnArena *ret, int fd, uint64_t nest_id)
 {
-	const TnArenaHeader *header;
-	struct stat st;
 	int r;
 
 	*ret = (TnArena){.fd = -1};
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size != (off_t)ARENA_SIZE)
+	if (!has_whole_size(fd)) /* past its end is no memory to look at */
 		return -EBADMSG;
 	r = map(ret, fd);
 	if (r < 0)
 		return r;
-	header = ret->header;
-	if (header->magic != TN_ARENA_MAGIC || header->version != TN_ARENA_VERSION ||
-	    header->nest_id != nest_id || header->nodes_end < 1 ||
-	    header->nodes_end > TN_NODES_MAX || header->links_end < 1 ||
-	    header->links_end > TN_LINKS_MAX || header->names_end < 1 ||
-	    header->names_end > TN_NAME_UNITS_MAX || header->handles_end < 1 ||
-	    header->handles_end > TN_HANDLES_MAX) {
+	ret->fd = fd;
+	if (!tn_arena_is_sound(ret, nest_id)) {
+		ret->fd = -1;
 		tn_arena_clear(ret);
 		return -EBADMSG;
 	}
-	populate(ret);
-	ret->fd = fd;
+	tn_arena_populate(ret);
 	return 0;
 }
 

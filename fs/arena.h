@@ -14,6 +14,7 @@
 #include "quota.h"
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TN_ARENA_MAGIC 0x616e6574736e6d74ULL
@@ -157,6 +158,10 @@ typedef struct TnArena {
 int tn_arena_init(TnArena *ret, uint64_t nest_id);
 /* Maps the one behind fd, which it takes on success. 0, -EBADMSG or -errno. */
 int tn_arena_open(TnArena *ret, int fd, uint64_t nest_id);
+/* Is it the nest's, and are its counts within its tables? What opening one asks as well. */
+bool tn_arena_is_sound(const TnArena *arena, uint64_t nest_id);
+/* Makes the records present that are in use: a page fault for each page would take longer. */
+void tn_arena_populate(const TnArena *arena);
 void tn_arena_clear(TnArena *arena);
 
 /*

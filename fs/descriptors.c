@@ -39,18 +39,20 @@ static void keep(int fd, void *data)
 	all->fds[all->n++] = fd;
 }
 
-static void keep_nest(const TnState *state, const TnStateNest *entry, Keep *all)
+static void keep_nest(TnArenaSet *arenas, const TnState *state, uint32_t place, Keep *all)
 {
+	const TnStateNest *entry = &state->nests[place];
 	const TnArenaDescriptors *fds;
-	TnArena arena;
+	TnArena *arena;
 
 	/* It will be given up: then its views must end, not wait for ever. */
 	if (atomic_load(&state->fault) && atomic_load(&entry->attempts) >= TN_ATTEMPTS_MOST)
 		return;
 	keep(entry->arena, all);
-	if (tn_arena_open(&arena, entry->arena, atomic_load(&entry->id)) < 0)
+	arena = tn_arena_set_at(arenas, state, place);
+	if (!arena)
 		return; /* it will be given up */
-	fds = &arena.header->descriptors;
+	fds = &arena->header->descriptors;
 	keep(fds->home, all);
 	keep(fds->data, all);
 	keep(fds->orphans, all);
@@ -58,13 +60,11 @@ static void keep_nest(const TnState *state, const TnStateNest *entry, Keep *all)
 	keep(fds->from, all);
 	keep(fds->image, all);
 	keep(atomic_load(&fds->device), all);
-	tn_life_each_lease(&arena, keep, all);
-	for (uint32_t i = 1; i < arena.header->nodes_end; i++) {
-		if (arena.nodes[i].id)
-			keep(arena.nodes[i].held_fd, all);
+	tn_life_each_lease(arena, keep, all);
+	for (uint32_t i = 1; i < arena->header->nodes_end; i++) {
+		if (arena->nodes[i].id)
+			keep(arena->nodes[i].held_fd, all);
 	}
-	arena.fd = -1; /* stays open */
-	tn_arena_clear(&arena);
 }
 
 static int compare(const void *a, const void *b)
@@ -105,16 +105,20 @@ static void keep_own(const TnWorkerEnv *env, Keep *all)
 	keep(env->state->fd, all);
 }
 
-int tn_descriptors_tidy(const TnWorkerEnv *env)
+int tn_descriptors_tidy(const TnWorkerEnv *env, TnArenaSet *arenas)
 {
 	const TnState *state = env->state;
 	Keep all = {0};
+	int r;
 
 	tn_state_bound(env->state);
+	r = tn_arena_set_fill(arenas, state, TN_STATE_NESTS);
+	if (r < 0)
+		return r;
 	keep_own(env, &all);
 	for (uint32_t i = 0; i < atomic_load(&state->nests_end); i++) {
 		if (atomic_load(&state->nests[i].id))
-			keep_nest(state, &state->nests[i], &all);
+			keep_nest(arenas, state, i, &all);
 	}
 	if (!all.failed)
 		close_others(&all);

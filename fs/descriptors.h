@@ -6,11 +6,12 @@
  */
 #pragma once
 
+#include "arena-set.h"
 #include "worker.h"
 
 /*
  * Closes all descriptors but those in env and those that the state, its arenas and their
  * records name. The first thing a worker does, before it has any other descriptor of its
- * own. 0 or -ENOMEM (nothing is closed then).
+ * own. Fills the set of arenas on the way. 0 or -ENOMEM (nothing is closed then).
  */
-int tn_descriptors_tidy(const TnWorkerEnv *env);
+int tn_descriptors_tidy(const TnWorkerEnv *env, TnArenaSet *arenas);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -278,6 +279,12 @@ static bool answers(const char *path)
 	return connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN;
 }
 
+/* One that was killed has locks and sockets until the last process with its descriptors has gone. */
+static bool is_alive(int holder)
+{
+	return holder <= 0 || kill(holder, 0) == 0 || errno == EPERM;
+}
+
 /*
  * The lock of one directory. A holder that listens at our sockets serves already; one that
  * does not is starting or ending (or serves another runtime directory), and gets a while.
@@ -291,7 +298,7 @@ static int lock_dir(TnKeeperDirs *dirs, int dir, const char *path, char *why, si
 		r = take_lock(dir, &holder);
 		if (r != -EWOULDBLOCK)
 			break;
-		if (answers(dirs->paths->attach_socket))
+		if (is_alive(holder) && answers(dirs->paths->attach_socket))
 			return tn_why(why, why_size, -EALREADY,
 				      "start: %s: a daemon serves it already (pid %d)",
 				      dirs->paths->runtime_dir, holder);

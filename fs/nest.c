@@ -62,6 +62,8 @@ static void nest_free(TnNest *nest)
 	if (nest->state)
 		tn_state_remove(nest->state, nest->id);
 	tn_node_table_free(nest->table);
+	if (nest->arena.base)
+		tn_arena_trim(&nest->arena); /* a worker in waiting may have it mapped */
 	tn_arena_clear(&nest->arena);
 	clear_locks(nest);
 	tn_policy_free(nest->policy);

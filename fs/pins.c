@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ANCHOR_MOST 3 /* components of "/private/var/tmp" */
+#define COMPONENTS_MOST (ANCHOR_MOST + TN_PIN_DEPTH_MAX)
+
 /* Which subtree the first components name, and how many of them do. */
 static size_t anchor_of(const TnPin *pin, bool absolute, TnSubtree *ret)
 {
@@ -33,7 +36,7 @@ static int split(TnPin *pin)
 		if (*component == '\0' || strcmp(component, ".") == 0)
 			continue;
 		if (strcmp(component, "..") == 0 || strlen(component) > 255 ||
-		    pin->n == TN_PIN_DEPTH_MAX)
+		    pin->n == COMPONENTS_MOST)
 			return -EINVAL;
 		pin->components[pin->n++] = component;
 	}
@@ -50,7 +53,7 @@ int tn_pin_new(TnPin **ret, TnMountPointKind kind, const char *path)
 		return r;
 	pin->kind = kind;
 	pin->text = strdup(path);
-	pin->components = calloc(TN_PIN_DEPTH_MAX, sizeof(*pin->components));
+	pin->components = calloc(COMPONENTS_MOST, sizeof(*pin->components));
 	if (pin->text && pin->components)
 		r = split(pin);
 	if (r == 0) {
@@ -58,7 +61,7 @@ int tn_pin_new(TnPin **ret, TnMountPointKind kind, const char *path)
 		pin->n -= anchor;
 		memmove(pin->components, pin->components + anchor,
 			pin->n * sizeof(*pin->components));
-		if (pin->n == 0)
+		if (pin->n == 0 || pin->n > TN_PIN_DEPTH_MAX)
 			r = -EINVAL;
 	}
 	if (r < 0) {

@@ -23,6 +23,7 @@ typedef struct TnServe TnServe;
 typedef struct TnEventHub TnEventHub;
 typedef struct TnStats TnStats;
 typedef struct TnLatency TnLatency;
+typedef struct TnArenaSet TnArenaSet; /* arena-set.h */
 
 typedef struct TnRegistryConfig {
 	int store_fd;           /* the store directory; borrowed */
@@ -32,6 +33,7 @@ typedef struct TnRegistryConfig {
 	TnDataPath data_path;   /* the best that a nest can have here */
 	bool probe_passthrough; /* false: INIT is taken as if the kernel did not offer it */
 	TnServe *serve;         /* the threads that answer the kernel; borrowed */
+	TnArenaSet *arenas;     /* mapped already; those of nests that live on are taken; or NULL */
 	TnStoreKind default_store;
 	uint64_t default_bytes, default_inodes;
 	/* Where the capacity policy is read from, the later wins (section [store]); NULL: none.

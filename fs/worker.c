@@ -21,6 +21,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,9 @@ TN_SYSCALLS = {
 };
 
 #define SECOND_NS INT64_C(1000000000)
+#define WORKER_NAME "tmpnestd-worker"
 #define BEAT_MS 500
+#define ARENAS_IN_WAITING 64U /* more would cost memory, for the tables of their pages */
 #define DEFAULT_BYTES (UINT64_C(1) << 30)
 #define DEFAULT_INODES UINT64_C(262144)
 
@@ -54,7 +57,9 @@ typedef struct TnWorker {
 	TnAttachServer *attach;
 	TnControl *control;
 	char config_file[PATH_MAX]; /* the user's, or "" */
-	int status;                 /* exit status */
+	TnArenaSet arenas;
+	sem_t serves; /* or ends */
+	int status;   /* exit status */
 } TnWorker;
 
 void tn_worker_stop(TnWorkerStop *stop)
@@ -105,11 +110,13 @@ static int start_registry(TnWorker *worker, char *why, size_t why_size)
 		return tn_why(why, why_size, r, "worker: epoll: %s", strerror(-r));
 	find_config_files(worker, config.config_files);
 	config.serve = worker->serve;
+	config.arenas = &worker->arenas;
 	r = tn_registry_new(&worker->registry, &config);
 	if (r < 0)
 		return tn_why(why, why_size, r, "store: %s: %s", env->paths->store_dir,
 			      strerror(-r));
 	r = tn_serve_start(worker->serve, env->n_threads);
+	tn_arena_set_clear(&worker->arenas);
 	return r < 0 ? tn_why(why, why_size, r, "worker: threads: %s", strerror(-r)) : 0;
 }
 
@@ -234,52 +241,60 @@ static void wait_for_stop(TnWorker *worker)
  */
 static int wait_for_turn(const TnWorkerEnv *env)
 {
-	int r;
-
 	if (!env->in_waiting)
 		return 0;
 	tn_prefault_thread();
-	r = tn_worker_wait_for_turn(env->link_socket);
-	prctl(PR_SET_NAME, "tmpnestd-worker");
-	return r;
+	return tn_worker_wait_for_turn(env->link_socket);
 }
 
-static int take_over(const TnWorkerEnv *env, char *why, size_t why_size)
+static int take_over(TnWorker *worker, char *why, size_t why_size)
 {
+	const TnWorkerEnv *env = worker->env;
 	int r = env->refusals < 0 ? 0 : tn_keeper_refusals(env->keeper, env->refusals);
 
 	if (r == 0 && env->takes_over)
-		r = tn_descriptors_tidy(env);
+		r = tn_descriptors_tidy(env, &worker->arenas);
 	return r < 0 ? tn_why(why, why_size, r, "worker: descriptors: %s", strerror(-r)) : 0;
 }
 
-static void *run(void *data)
+/* The exit status. */
+static int serve(TnWorker *worker)
 {
-	TnWorker *worker = data;
 	char why[TN_WHY_MAX] = "";
-	int r;
+	int r = wait_for_turn(worker->env);
 
-	worker->status = 1;
-	if (wait_for_turn(worker->env) < 0)
-		return NULL;
-	r = take_over(worker->env, why, sizeof(why));
+	if (r < 0)
+		return 1;
+	r = take_over(worker, why, sizeof(why));
 	if (r == 0)
 		r = start_servers(worker, why, sizeof(why));
 	if (r < 0) {
 		tn_keeper_failed(worker->env->keeper, why);
 		tn_log(TN_LOG_ERROR, "%s", why);
-	} else if (tn_keeper_ready(worker->env->keeper) == 0) {
-		worker->status = 0;
-		wait_for_stop(worker);
-		tn_keeper_stopping(worker->env->keeper);
+		return 1;
 	}
+	sem_post(&worker->serves);
+	if (tn_keeper_ready(worker->env->keeper) < 0)
+		return 1;
+	wait_for_stop(worker);
+	tn_keeper_stopping(worker->env->keeper);
+	return 0;
+}
+
+static void *run(void *data)
+{
+	TnWorker *worker = data;
+
+	worker->status = serve(worker);
 	stop_servers(worker);
+	sem_post(&worker->serves);
 	return NULL;
 }
 
 /* Before the filter, which allows no process and nothing that is needed once only. */
-static void prepare(TnWorkerEnv *env)
+static void prepare(TnWorker *worker)
 {
+	TnWorkerEnv *env = worker->env;
 	int r = tn_mm_holder_start(env->keeper_pid);
 
 	if (r < 0)
@@ -287,21 +302,28 @@ static void prepare(TnWorkerEnv *env)
 	if (env->in_waiting) {
 		tn_prefault();
 		tn_state_prefault(env->state);
+		(void)tn_arena_set_fill(&worker->arenas, env->state, ARENAS_IN_WAITING);
 	}
 	env->refusals = tn_privileges_filter();
 }
 
 /*
  * The C library believes that a raw-cloned thread is still the keeper's (its cached thread
- * id is), so this one only starts the real first thread and waits for it.
+ * id is), so this one only starts the real first thread and waits for it. The process has this
+ * one's name.
  */
 static int run_in_thread(TnWorker *worker, char *why, size_t why_size)
 {
 	pthread_t thread;
-	int r = pthread_create(&thread, NULL, run, worker);
+	int r;
 
+	sem_init(&worker->serves, 0, 0);
+	r = pthread_create(&thread, NULL, run, worker);
 	if (r != 0)
 		return tn_why(why, why_size, -r, "worker: thread: %s", strerror(r));
+	while (sem_wait(&worker->serves) < 0 && errno == EINTR)
+		;
+	prctl(PR_SET_NAME, WORKER_NAME);
 	pthread_join(thread, NULL);
 	return 0;
 }
@@ -312,7 +334,7 @@ int tn_worker_main(TnWorkerEnv *env)
 	char why[TN_WHY_MAX] = "";
 	int r;
 
-	prctl(PR_SET_NAME, env->in_waiting ? "tmpnestd-next" : "tmpnestd-worker");
+	prctl(PR_SET_NAME, env->in_waiting ? "tmpnestd-next" : WORKER_NAME);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGTTOU, SIG_IGN); /* its group is not a terminal's foreground one */
 	env->keeper = tn_keeper_link_new(env->link_socket);
@@ -324,7 +346,7 @@ int tn_worker_main(TnWorkerEnv *env)
 	if (getppid() != env->keeper_pid)
 		return 1;
 	if (r == 0) {
-		prepare(env);
+		prepare(&worker);
 		r = run_in_thread(&worker, why, sizeof(why));
 	}
 	if (r < 0) {

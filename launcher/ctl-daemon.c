@@ -201,7 +201,8 @@ static int daemon_start(const TnVerb *verb, const TnCtlOptions *options)
 	exact.choice.user = paths.scope == TN_SCOPE_USER;
 	status = ask(&exact, NULL, &error);
 	running = status != NULL;
-	if (!running && error->code != TN_CTL_NO_DAEMON)
+	/* One that breaks off in the middle is about to end: it was killed. */
+	if (!running && error->code != TN_CTL_NO_DAEMON && error->code != TN_CTL_FAILED)
 		return tn_ctl_fail(verb, error);
 	g_clear_error(&error);
 	if (!running) {

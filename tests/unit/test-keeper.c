@@ -515,12 +515,14 @@ static void test_one_in_waiting_takes_over(void **state)
 /* Counts what a keeper has open through a worker, which shares its table, and leaks some. */
 static int counting_worker(TnWorkerEnv *env)
 {
+	TnArenaSet arenas = {0};
 	char text[16];
 	int n = 0, fd;
 	DIR *dir;
 
-	if (env->takes_over && tn_descriptors_tidy(env) < 0)
+	if (env->takes_over && tn_descriptors_tidy(env, &arenas) < 0)
 		return 8;
+	tn_arena_set_clear(&arenas);
 	if (dup(env->store) < 0 || !(dir = opendir("/proc/self/fd")))
 		return 7;
 	while (readdir(dir))

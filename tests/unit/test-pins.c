@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -58,6 +59,26 @@ static void test_spellings(void **state)
 		assert_string_equal(joined, cases[i].joined);
 		assert_int_equal(pin->subtree, cases[i].subtree);
 		tn_pin_free(pin);
+	}
+}
+
+/* The depth counts below the anchor, however that is spelled: a successor reads it with one. */
+static void test_depth(void **state)
+{
+	static const char *const anchors[] = {"", "/tmp/", "/private/var/tmp/"};
+	char path[32 + 2 * (TN_PIN_DEPTH_MAX + 1)];
+
+	for (size_t i = 0; i < TN_ARRAY_LEN(anchors); i++) {
+		TnPin *pin = NULL;
+		size_t at = (size_t)snprintf(path, sizeof(path), "%s", anchors[i]);
+
+		for (size_t j = 0; j < TN_PIN_DEPTH_MAX; j++)
+			at += (size_t)snprintf(path + at, sizeof(path) - at, "d/");
+		assert_int_equal(tn_pin_new(&pin, TN_MOUNT_POINT_DIR, path), 0);
+		assert_int_equal(pin->n, TN_PIN_DEPTH_MAX);
+		tn_pin_free(pin);
+		snprintf(path + at, sizeof(path) - at, "d");
+		assert_int_equal(tn_pin_new(&pin, TN_MOUNT_POINT_DIR, path), -EINVAL);
 	}
 }
 
@@ -121,6 +142,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spellings),
+		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_hold),
 		cmocka_unit_test(test_lasting),
 	};
