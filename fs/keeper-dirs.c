@@ -8,8 +8,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -279,7 +279,8 @@ static bool answers(const char *path)
 	return connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN;
 }
 
-/* One that was killed has locks and sockets until the last process with its descriptors has gone. */
+/* One that was killed has locks and sockets until the last process with its descriptors has gone.
+ */
 static bool is_alive(int holder)
 {
 	return holder <= 0 || kill(holder, 0) == 0 || errno == EPERM;

@@ -174,38 +174,45 @@ static int install(uint32_t refusal, unsigned flags)
 	return r < 0 ? r : load(&program, flags);
 }
 
-int tn_seccomp_install(void)
+bool tn_seccomp_is_built(void)
 {
 #if defined(SANITIZED) || !defined(ARCHITECTURE)
-	return -ENOSYS;
+	return false;
 #else
-	int r = install(SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER |
-							SECCOMP_FILTER_FLAG_TSYNC |
-							SECCOMP_FILTER_FLAG_TSYNC_ESRCH);
+	return true;
+#endif
+}
+
+int tn_seccomp_install(void)
+{
+	int r;
+
+	if (!tn_seccomp_is_built())
+		return -ENOSYS;
+	r = install(SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER |
+						    SECCOMP_FILTER_FLAG_TSYNC |
+						    SECCOMP_FILTER_FLAG_TSYNC_ESRCH);
 
 	if (r != -EBUSY)
 		return r == -EINVAL ? -ENOSYS : r;
 	r = install(SECCOMP_RET_ERRNO | ENOSYS, SECCOMP_FILTER_FLAG_TSYNC);
 	return r < 0 ? r : -EOPNOTSUPP;
-#endif
 }
 
 int tn_seccomp_allow_only(int number)
 {
-#if defined(SANITIZED) || !defined(ARCHITECTURE)
-	return -ENOSYS;
-#else
 	const TnSyscall allowed[] = {{(uint32_t)number}, {SYS_exit}};
 	Program program = {.length = 0};
 	int r;
 
+	if (!tn_seccomp_is_built())
+		return -ENOSYS;
 	begin(&program);
 	for (size_t i = 0; i < TN_ARRAY_LEN(allowed); i++)
 		add_permission(&program, &allowed[i]);
 	add(&program, (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS));
 	r = load(&program, 0);
 	return r == -EINVAL ? -ENOSYS : r;
-#endif
 }
 
 size_t tn_seccomp_count(void)

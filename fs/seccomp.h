@@ -13,11 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* False: this build has no filters (sanitizers make calls of their own). */
+bool tn_seccomp_is_built(void);
+
 /*
  * Filters all threads of this process, for good; needs no_new_privs. A descriptor
  * that tells of refused calls, for tn_seccomp_answer(); -EOPNOTSUPP: filtered, but nothing
  * tells (another filter of this process has that already); -ENOSYS: not in this build
- * (sanitizers make calls of their own) or kernel; another -errno: not filtered.
+ * or kernel; another -errno: not filtered.
  */
 int tn_seccomp_install(void);
 

@@ -297,7 +297,7 @@ static void prepare(TnWorker *worker)
 	TnWorkerEnv *env = worker->env;
 	int r = tn_mm_holder_start(env->keeper_pid);
 
-	if (r < 0)
+	if (r < 0 && r != -ENOSYS)
 		tn_log(TN_LOG_INFO, "worker: nobody to hold its memory: %s", strerror(-r));
 	if (env->in_waiting) {
 		tn_prefault();

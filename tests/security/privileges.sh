@@ -37,9 +37,21 @@ check_keeper() {
 	equal 'keeper: no_new_privs' "$(field "$pid" NoNewPrivs)" 1
 }
 
+# Whoever holds the worker's memory: one thread, that can only wait.
+check_holder() {
+	local holder
+	if sanitized "$1"; then return; fi
+	holder=$(pgrep -g "$1" -x tmpnestd-memory) || fail 'nobody holds the memory of the worker'
+	equal 'holder: permitted' "$(field "$holder" CapPrm)" "$(caps "${WORKER[@]}")"
+	equal 'holder: no_new_privs' "$(field "$holder" NoNewPrivs)" 1
+	equal 'holder: filtered' "$(field "$holder" Seccomp)" 2
+	equal 'holder: threads' "$(field "$holder" Threads)" 1
+}
+
 check_worker() {
 	local pid thread threads=0
 	pid=$(pid_of worker)
+	check_holder "$pid"
 	for thread in "/proc/$pid/task"/*; do
 		thread=$pid/task/${thread##*/} threads=$((threads + 1))
 		equal "$thread: permitted" "$(field "$thread" CapPrm)" "$(caps "${WORKER[@]}")"
