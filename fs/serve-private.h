@@ -81,18 +81,35 @@ struct TnServe {
 	uint64_t next_serial;
 };
 
-/* --- serve.c --- */
+/* --- serve-channels.c: who may read from which device --- */
+
+/* What an event of the epoll set carries for another thing than a channel. */
+#define TN_SERVE_STOP_KEY UINT64_MAX
+#define TN_SERVE_WATCH_KEY (UINT64_MAX - 1)
 
 /* Puts the channel's device into the epoll set, or changes it there. 0 or -errno. */
 int tn_serve_channel_listen(TnServe *serve, const TnServeChannel *channel, int operation, bool on);
-/* The lock is held, here and in the next one. */
+/* The lock is held, here and in the next two. */
 void tn_serve_forget_miss(TnServe *serve, TnServeChannel *channel);
+/* On: makes an event also if there is something to read already. */
+void tn_serve_arm(TnServe *serve, TnServeChannel *channel, bool on);
 /* Where threads were turned away that may enter by now, or all that serve it are blocked. */
 void tn_serve_call_others(TnServe *serve);
+/* A thread comes with an event's key: the channel, or NULL when it may not enter. */
+TnServeChannel *tn_serve_enter(TnServe *serve, uint64_t key);
+/* It goes; more: there may be requests left, for whoever is next. */
+void tn_serve_leave(TnServe *serve, TnServeChannel *channel, bool more);
 /* The flag belongs to the open device, whichever descriptor or process sets it. 0 or -errno. */
 int tn_serve_set_blocking(int device, bool blocking);
+/* How long the thread has had its request, in nanoseconds; 0: it has none. */
+int64_t tn_serve_request_age(const TnServeThread *thread);
 /* Threads whose requests take so long that they wait for a disk: of one device, or -1 of all. */
 unsigned tn_serve_count_blocked(const TnServe *serve, int device);
+
+/* --- serve.c: the threads --- */
+
+/* One more. The lock is held. 0 or -errno. */
+int tn_serve_start_thread(TnServe *serve);
 
 /* --- serve-steady.c: threads that have a channel to themselves --- */
 

@@ -145,7 +145,7 @@ random_kills() {
 	stop_daemon
 }
 
-case_random_kills_under_strict_clients() { random_kills 80 dir; }
+case_random_kills_under_strict_clients() { random_kills 150 dir; }
 case_two_thousand_random_kills() { random_kills 2000 dir; }
 case_two_thousand_random_kills_in_memory() { random_kills 2000 memory; }
 case_two_thousand_random_kills_on_an_image() { random_kills 2000 image; }
