@@ -398,9 +398,10 @@ static void serve_signals(TnKeeper *keeper)
 				begin_stop(keeper);
 		}
 	}
-	/* Child signals coalesce: look at every one of any kind. */
-	collect_worker(keeper);
+	/* Child signals coalesce: look at every one of any kind. The one in waiting first: if it has
+	 * ended too, there is no other signal that would tell so once it has been made the worker. */
 	collect_standby(keeper);
+	collect_worker(keeper);
 	tn_worker_group_reap(&keeper->remains);
 }
 

@@ -512,6 +512,42 @@ static void test_one_in_waiting_takes_over(void **state)
 	assert_int_equal(kill(worker, 0), -1);
 }
 
+/* It has ended, whether or not its parent knows. */
+static bool is_dead(pid_t pid)
+{
+	char path[32], text[256] = "", *name_end;
+	TN_AUTOFD fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		return true;
+	name_end = strrchr(text, ')');
+	return name_end && name_end[1] == ' ' && name_end[2] == 'Z';
+}
+
+static void test_one_in_waiting_dies_with_the_worker(void **state)
+{
+	pid_t pid, worker, standby;
+	int pipe;
+
+	need_namespaces(state);
+	pid = start(*state, viewing_worker, &pipe);
+	wait_until_marked(*state, "run/waiting", 1);
+	children_of(pid, &worker, &standby);
+	/* The keeper hears of both at once, as it does when the machine is busy. */
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(kill(worker, SIGKILL), 0);
+	assert_int_equal(kill(standby, SIGKILL), 0);
+	while (!is_dead(worker) || !is_dead(standby))
+		usleep(1000);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	wait_until_served(*state, 2);
+	assert_int_equal(marked(*state, "run/taken-over"), 0);
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	assert_int_equal(finish(pid, &pipe), 0);
+}
+
 /* Counts what a keeper has open through a worker, which shares its table, and leaks some. */
 static int counting_worker(TnWorkerEnv *env)
 {
@@ -683,6 +719,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_worker_is_replaced, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_one_in_waiting_takes_over, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_one_in_waiting_dies_with_the_worker, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_kills_leak_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_failed_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_deaf_worker_is_killed, set_up, tear_down),
