@@ -239,18 +239,22 @@ static void wait_for_stop(TnWorker *worker)
  * A worker in waiting has done by now what takes a new process long, above all its page faults.
  * 0 when it is to serve, else -errno.
  */
-static int wait_for_turn(const TnWorkerEnv *env)
+static int wait_for_turn(TnWorkerEnv *env)
 {
-	if (!env->in_waiting)
-		return 0;
-	tn_prefault_thread();
-	return tn_worker_wait_for_turn(env->link_socket);
+	if (env->in_waiting)
+		tn_prefault_thread();
+	/* Of all threads. The last step, as nobody answers a refused call until the keeper has
+	 * what tells of it: a C library that makes a new one there would hang. */
+	env->refusals = tn_privileges_filter();
+	return env->in_waiting ? tn_worker_wait_for_turn(env->link_socket) : 0;
 }
 
 static int take_over(TnWorker *worker, char *why, size_t why_size)
 {
 	const TnWorkerEnv *env = worker->env;
-	int r = env->refusals < 0 ? 0 : tn_keeper_refusals(env->keeper, env->refusals);
+	/* Without any as well: the keeper answers when it has closed what it had of the worker
+	 * before, whose number would else be closed again, as something else's. */
+	int r = tn_keeper_refusals(env->keeper, env->refusals);
 
 	if (r == 0 && env->takes_over)
 		r = tn_descriptors_tidy(env, &worker->arenas);
@@ -291,7 +295,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Before the filter, which allows no process and nothing that is needed once only. */
+/* Before any other thread, and before the filter, which allows no process. */
 static void prepare(TnWorker *worker)
 {
 	TnWorkerEnv *env = worker->env;
@@ -304,7 +308,6 @@ static void prepare(TnWorker *worker)
 		tn_state_prefault(env->state);
 		(void)tn_arena_set_fill(&worker->arenas, env->state, ARENAS_IN_WAITING);
 	}
-	env->refusals = tn_privileges_filter();
 }
 
 /*
