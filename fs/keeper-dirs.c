@@ -279,8 +279,7 @@ static bool answers(const char *path)
 	return connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN;
 }
 
-/* One that was killed has locks and sockets until the last process with its descriptors has gone.
- */
+/* One that was killed has locks and sockets until all processes with its descriptors have gone. */
 static bool is_alive(int holder)
 {
 	return holder <= 0 || kill(holder, 0) == 0 || errno == EPERM;

@@ -28,8 +28,8 @@ int tn_mm_holder_start(pid_t parent)
 	static pid_t of; /* read by the holder when it comes to run */
 	int flags = CLONE_VM | CLONE_FILES | CLONE_PARENT | SIGCHLD;
 
-	if (!tn_seccomp_is_built()) /* a sanitizer would take it for the thread it shares all with
-				     */
+	/* A sanitizer would take it for the thread with which it shares all. */
+	if (!tn_seccomp_is_built())
 		return -ENOSYS;
 	of = parent;
 	return clone(hold, stack + sizeof(stack), flags, &of) < 0 ? -errno : 0;

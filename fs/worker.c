@@ -58,7 +58,7 @@ typedef struct TnWorker {
 	TnControl *control;
 	char config_file[PATH_MAX]; /* the user's, or "" */
 	TnArenaSet arenas;
-	sem_t serves; /* or ends */
+	sem_t serves; /* posted when it serves, and at its end */
 	int status;   /* exit status */
 } TnWorker;
 
