@@ -51,7 +51,7 @@ print("sent", flush=True)
 os.kill(os.getpid(), 9)  # it does not close them itself
 END
 	cat >"$TT_WORK/flood.py" <<'END'
-import array, os, socket, sys
+import array, os, socket, sys, time
 place, attach, control = sys.argv[1:4]
 rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [os.open(place, os.O_RDWR)] * 15))]
 many = []
@@ -60,6 +60,7 @@ for path, kind in ((attach, socket.SOCK_SEQPACKET), (control, socket.SOCK_STREAM
         s = socket.socket(socket.AF_UNIX, kind)
         s.connect(path)
         many.append(s)
+time.sleep(1)  # all are accepted: nothing speaks against them yet
 for i in range(40):  # on the last one again and again; no message is ever whole
     for s in many[-1:] if i else many:
         try: s.sendmsg([b"x"], rights)
@@ -80,9 +81,9 @@ serve_deaf() {
 
 # Descriptors of the worker on the file system that never answers, but for those that are being
 # closed: each has a thread then. To look asks nobody.
-strange_descriptors() { find "/proc/$(worker_pid)/fd" -lname '*/file' | wc -l; }
+strange_descriptors() { find "/proc/$WORKER/fd" -lname '*/file' | wc -l; }
 no_strange_descriptor() { [ "$(strange_descriptors)" -eq 0 ]; }
-threads() { ls "/proc/$(worker_pid)/task" | wc -l; }
+threads() { ls "/proc/$WORKER/task" | wc -l; }
 threads_are_fewer_than() { [ "$(threads)" -lt "$1" ]; }
 
 case_a_descriptor_that_cannot_be_closed_holds_nobody_up() {
@@ -111,6 +112,7 @@ case_a_flood_of_them_leaves_none() {
 	local before
 	own_daemon
 	tmpnest run -- true
+	WORKER=$(worker_pid) # it cannot be asked for when everybody is turned away
 	before=$(threads)
 	serve_deaf
 	as_user_words
@@ -119,6 +121,7 @@ case_a_flood_of_them_leaves_none() {
 	wait_for_line sender sent
 	wait_for_line server 'asked: 25'
 	runs 0 timeout 30 tmpnest run -- true
+	runs 0 timeout 30 tmpnest ls
 	# on each socket less than WAITING_OF_UID and one message more; the control socket closes the
 	# proofs of the connections as well, when their time is over
 	sleep 11
