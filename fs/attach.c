@@ -243,6 +243,23 @@ static void discard(int *fd, void *data)
 	tn_stranger_close(call->strangers, call->peer.uid, fd);
 }
 
+static void turn_away(TnAttachServer *server, int sock, const TnPeer *peer)
+{
+	TnAttachCall call = {.sock = sock,
+			     .peer = *peer,
+			     .reply = server->reply,
+			     .mount = -1,
+			     .lease = -1,
+			     .from = -1};
+
+	for (size_t i = 0; i < TN_SCM_MAX_FDS; i++)
+		call.fds[i] = -1;
+	tn_attach_refuse(server->verbs, &call, EAGAIN,
+			 "connection: too many of this user wait already (try again later)");
+	log_failure(server, &call);
+	deliver(server, &call);
+}
+
 /* Receives and answers what waits on sock. False: nothing is there yet. */
 static bool serve_socket(TnAttachServer *server, int sock, const TnPeer *peer)
 {
@@ -256,9 +273,15 @@ static bool serve_socket(TnAttachServer *server, int sock, const TnPeer *peer)
 		.lease = -1,
 		.from = -1,
 	};
-	ssize_t n = tn_scm_recv_with(sock, server->message, sizeof(server->message), call.fds,
-				     &call.n_fds, discard, &call);
+	ssize_t n;
 
+	/* Here and not only when it connects: it may have connected many times before. */
+	if (!tn_stranger_may_send(server->strangers, peer->uid)) {
+		turn_away(server, sock, peer);
+		return true;
+	}
+	n = tn_scm_recv_with(sock, server->message, sizeof(server->message), call.fds, &call.n_fds,
+			     discard, &call);
 	if (n == -EAGAIN)
 		return false;
 	if (n == 0 || (n < 0 && n != -EMSGSIZE)) {
@@ -324,23 +347,6 @@ static int keep_connection(TnAttachServer *server, int *sock, const TnPeer *peer
 	return 0;
 }
 
-static void turn_away(TnAttachServer *server, int sock, const TnPeer *peer)
-{
-	TnAttachCall call = {.sock = sock,
-			     .peer = *peer,
-			     .reply = server->reply,
-			     .mount = -1,
-			     .lease = -1,
-			     .from = -1};
-
-	for (size_t i = 0; i < TN_SCM_MAX_FDS; i++)
-		call.fds[i] = -1;
-	tn_attach_refuse(server->verbs, &call, EAGAIN,
-			 "connection: too many of this user wait already (try again later)");
-	log_failure(server, &call);
-	deliver(server, &call);
-}
-
 /* One new client; its request is often there already. False: no more wait. */
 static bool accept_one(TnAttachServer *server)
 {
@@ -358,10 +364,6 @@ static bool accept_one(TnAttachServer *server)
 	}
 	if (tn_peer_get(sock, &peer) < 0)
 		return true;
-	if (!tn_stranger_may_send(server->strangers, peer.uid)) {
-		turn_away(server, sock, &peer);
-		return true;
-	}
 	if (serve_socket(server, sock, &peer))
 		return true;
 	if (keep_connection(server, &sock, &peer) < 0)

@@ -23,8 +23,8 @@ void tn_strangers_free(TnStrangers *strangers);
 /* Closes *fd, which a client of this uid sent, and leaves -1 behind. Never waits. */
 void tn_stranger_close(TnStrangers *strangers, uid_t uid, int *fd);
 
-/* False while several of the closes for this uid wait: it is told to come again, and what it has
- * sent is not received. */
+/* To be asked before each message is received. False while several of the closes for this uid wait:
+ * it is told to come again, and what it has sent is not received. */
 bool tn_stranger_may_send(TnStrangers *strangers, uid_t uid);
 
 /* Device, inode, type and link count as the kernel has them, without asking a server. 0 or -errno.

@@ -18,6 +18,7 @@ TN_SYSCALLS = {
 /* Replies queued before the next one of a stream is asked for; one more always fits. */
 #define OUTPUT_HIGH ((gsize)TN_VARLINK_MESSAGE_MAX)
 #define READ_CHUNK 16384
+#define HELD_US 50000 /* until a client is read again whose descriptors are slow to close */
 
 /* One message on its way out. */
 typedef struct Output {
@@ -64,7 +65,17 @@ static gboolean has_deadline(const TnVarlinkConn *conn)
 
 static gboolean wants_input(const TnVarlinkConn *conn)
 {
-	return !conn->eof && conn->message < 0 && may_process(conn);
+	return !conn->eof && !conn->held && conn->message < 0 && may_process(conn);
+}
+
+/* When to look at it without an event; -1: never. */
+static gint64 next_time(const TnVarlinkConn *conn)
+{
+	if (has_work(conn))
+		return 0;
+	if (conn->held)
+		return g_get_monotonic_time() + HELD_US;
+	return has_deadline(conn) ? conn->deadline : -1;
 }
 
 void tn_varlink_conn_update(TnVarlinkConn *conn)
@@ -76,10 +87,7 @@ void tn_varlink_conn_update(TnVarlinkConn *conn)
 	if (conn->output_bytes > 0)
 		events |= G_IO_OUT;
 	g_source_modify_unix_fd(&conn->source, conn->tag, (GIOCondition)events);
-	if (has_work(conn))
-		g_source_set_ready_time(&conn->source, 0);
-	else
-		g_source_set_ready_time(&conn->source, has_deadline(conn) ? conn->deadline : -1);
+	g_source_set_ready_time(&conn->source, next_time(conn));
 }
 
 static void find_message(TnVarlinkConn *conn)
@@ -118,6 +126,10 @@ static void read_input(TnVarlinkConn *conn)
 	size_t n_fds = 0;
 	ssize_t n;
 
+	if (!tn_stranger_may_send(conn->server->strangers, conn->peer.uid)) {
+		conn->held = TRUE;
+		return;
+	}
 	g_byte_array_set_size(conn->input, old + READ_CHUNK);
 	n = tn_scm_recv_with(conn->fd, conn->input->data + old, READ_CHUNK, fds, &n_fds, discard,
 			     conn);
@@ -208,8 +220,11 @@ static gboolean conn_dispatch(GSource *source, GSourceFunc callback, void *data)
 	/* HUP: nobody is left to read a reply, but what was sent before is still to be done. */
 	if ((got & (G_IO_HUP | G_IO_ERR)) != 0 && (conn->call != NULL || conn->output_bytes > 0))
 		conn->dead = TRUE;
+	conn->held = FALSE;
 	if (!conn->dead && (got & (G_IO_IN | G_IO_HUP)) != 0 && wants_input(conn))
 		read_input(conn);
+	if (conn->held && (got & (G_IO_HUP | G_IO_ERR)) != 0)
+		conn->dead = TRUE;
 	if (!conn->dead)
 		work(conn);
 	if (!conn->dead && conn->output_bytes > 0)

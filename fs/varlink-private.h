@@ -43,6 +43,7 @@ struct TnVarlinkConn {
 	gboolean eof;      /* the client sends no more */
 	gboolean closing;  /* no further calls; ends when the output is sent */
 	gboolean dead;     /* to be dropped now */
+	gboolean held;     /* not read now: what it sent before is still being closed */
 	GByteArray *input;
 	gsize scanned;                     /* bytes of input known to hold no NUL */
 	gssize message;                    /* length of the complete message at its start, or -1 */

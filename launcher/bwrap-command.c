@@ -115,8 +115,7 @@ static void add_covers(const TnBwrapInput *input, TnWords *ret)
 
 	tn_shown_at(shown, n, input->place->runtime, &covers);
 	for (size_t i = 0; i < covers.n; i++)
-		tn_words_add_all(ret, "--tmpfs", covers.items[i], "--remount-ro", covers.items[i],
-				 NULL);
+		tn_words_add_all(ret, "--ro-bind", input->place->empty, covers.items[i], NULL);
 	tn_words_clear(&covers);
 }
 

@@ -280,13 +280,14 @@ static int cover_aliases(const HiddenSet *set, int *shared)
 	return r;
 }
 
-/* Makes the cover of the runtime directory hold the view, and then read-only. */
+/* Makes the cover of the runtime directory hold the view and an empty directory, and then
+ * read-only. */
 static int place_view(int cover, int view)
 {
 	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
 	int error;
 
-	if (mkdirat(cover, TN_VIEW_NAME, 0555) == 0 &&
+	if (mkdirat(cover, TN_VIEW_NAME, 0555) == 0 && mkdirat(cover, TN_EMPTY_NAME, 0555) == 0 &&
 	    move_mount(view, "", cover, TN_VIEW_NAME, MOVE_MOUNT_F_EMPTY_PATH) == 0 &&
 	    mount_setattr(cover, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) == 0)
 		return 0;
@@ -339,12 +340,26 @@ static int cover_all(const HiddenSet *set, int view)
 	return cover < 0 ? cover : place_view(cover, view);
 }
 
+/* Fills in what bwrap is told; view is for a last look at where that leads. */
+static int name_place(const HiddenSet *set, const struct stat *view, TnPlace *ret)
+{
+	const char *runtime = set->items[0].path;
+	int length = snprintf(ret->view, sizeof(ret->view), "%s/%s", runtime, TN_VIEW_NAME);
+
+	if (length < 0 || length >= (int)sizeof(ret->view) ||
+	    snprintf(ret->empty, sizeof(ret->empty), "%s/%s", runtime, TN_EMPTY_NAME) >=
+		    (int)sizeof(ret->empty))
+		return tn_fail(-ENAMETOOLONG, "cover: %s: path too long", runtime);
+	strcpy(ret->runtime, runtime);
+	strcpy(ret->store, set->items[1].path);
+	return check_place(ret->view, view);
+}
+
 int tn_cover(TnAttached *attached, const TnWords *writable, TnPlace *ret)
 {
 	TN_AUTOFD view = tn_steal_fd(&attached->mount);
 	HiddenSet set = {0};
 	struct stat view_stat;
-	int n;
 	int r = check_view(view, &view_stat);
 
 	if (r == 0)
@@ -353,18 +368,8 @@ int tn_cover(TnAttached *attached, const TnWords *writable, TnPlace *ret)
 		r = collect(attached, &set);
 	if (r == 0)
 		r = cover_all(&set, view);
-	if (r == 0) {
-		n = snprintf(ret->view, sizeof(ret->view), "%s/%s", set.items[0].path,
-			     TN_VIEW_NAME);
-		if (n < 0 || n >= (int)sizeof(ret->view))
-			r = tn_fail(-ENAMETOOLONG, "cover: %s: path too long", set.items[0].path);
-		else
-			r = check_place(ret->view, &view_stat);
-	}
-	if (r == 0) {
-		strcpy(ret->runtime, set.items[0].path);
-		strcpy(ret->store, set.items[1].path);
-	}
+	if (r == 0)
+		r = name_place(&set, &view_stat, ret);
 	clear_hidden(&set);
 	return r;
 }

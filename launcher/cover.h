@@ -12,10 +12,13 @@
 
 #include <limits.h>
 
-#define TN_VIEW_NAME "view" /* of the view, in the runtime directory */
+/* In the covered runtime directory. */
+#define TN_VIEW_NAME "view"
+#define TN_EMPTY_NAME "empty" /* what a sandbox sees in place of that directory */
 
 typedef struct TnPlace {
 	char view[PATH_MAX];    /* where the view is: below the covered runtime directory */
+	char empty[PATH_MAX];   /* beside it: an empty directory that cannot be written to */
 	char runtime[PATH_MAX]; /* that directory, resolved: to be covered again inside */
 	char store[PATH_MAX];   /* the store, resolved */
 } TnPlace;

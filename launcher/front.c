@@ -409,6 +409,7 @@ static int splice_and_become(TnFront *front, const TnPlace *place, const char *n
 	TnSpliceReply reply = {
 		.runtime_dir = place->runtime,
 		.place = place->view,
+		.empty = place->empty,
 		.states = front->states,
 		.exists = view_has,
 		.data = (void *)place->view,

@@ -300,18 +300,13 @@ static int cover_private(TnSplice *splice, const TnSpliceReply *reply, TnSpliceC
 	return splice->oom ? -ENOMEM : 0;
 }
 
-static void put_covers(const TnSpliceCovers *covers, Block *block)
+static void put_covers(const TnSpliceCovers *covers, const char *empty, Block *block)
 {
 	for (size_t i = 0; i < covers->n; i++) {
 		const TnSpliceCover *cover = &covers->items[i];
 
-		put(block, cover->file ? "--ro-bind" : "--tmpfs");
-		if (cover->file)
-			put(block, "/dev/null");
-		put(block, cover->path);
-		if (cover->file)
-			continue;
-		put(block, "--remount-ro");
+		put(block, "--ro-bind");
+		put(block, cover->file ? "/dev/null" : empty);
 		put(block, cover->path);
 	}
 }
@@ -359,7 +354,7 @@ int tn_splice_emit(TnSplice *splice, const TnSpliceReply *reply, char **ret_bloc
 			put(&block, fd);
 		}
 		put_ops(splice, &block, reply->place);
-		put_covers(&covers, &block);
+		put_covers(&covers, reply->empty, &block);
 		put_environment(splice, reply, &block);
 		check_count(splice, &block);
 	}

@@ -164,6 +164,7 @@ int tn_splice_masks(TnSplice *splice, TnSpliceMask **ret, size_t *ret_n);
 typedef struct TnSpliceReply {
 	const char *runtime_dir; /* real path of the directory below which the view is attached */
 	const char *place;       /* where: the view's root, below runtime_dir */
+	const char *empty;       /* an empty directory that nobody can write to */
 	const TnMountPointState *states; /* one per point, in order */
 	const char *const *denied;       /* patterns of deny rules: "/tmp/claude", "/var/tmp/a*" */
 	size_t n_denied;

@@ -19,6 +19,7 @@
 
 #define RUNTIME "/run/user/9/nest"
 #define PLACE RUNTIME "/view"
+#define EMPTY RUNTIME "/empty"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -106,6 +107,11 @@ static bool is_ours(const TnBwrapLine *line, const TnBwrapOp *op)
 	return strcmp(source, PLACE "/tmp") == 0 || strcmp(source, PLACE "/var-tmp") == 0;
 }
 
+static bool is_cover(const TnBwrapLine *line, const TnBwrapOp *op)
+{
+	return op->option == TN_BWRAP_RO_BIND && strcmp(tn_bwrap_argument(line, op, 0), EMPTY) == 0;
+}
+
 static bool same_words(const TnBwrapLine *a, const TnBwrapOp *x, const TnBwrapLine *b,
 		       const TnBwrapOp *y)
 {
@@ -144,7 +150,8 @@ static void check_views(const TnBwrapLine *line, const TnSplice *splice)
 		const TnBwrapOp *op = &line->ops[i];
 
 		n += is_ours(line, op);
-		if (tn_bwrap_traits(op->option) & TN_BWRAP_FROM_PATH && !is_ours(line, op)) {
+		if (tn_bwrap_traits(op->option) & TN_BWRAP_FROM_PATH && !is_ours(line, op) &&
+		    !is_cover(line, op)) {
 			const char *source = tn_bwrap_argument(line, op, 0);
 			char real[PATH_MAX];
 			TnFileKind kind = resolve(NULL, source, real);
@@ -221,6 +228,7 @@ static void splice_line(const TnBwrapLine *line, Input *input, uint32_t seed)
 	TnSpliceReply reply = {
 		.runtime_dir = RUNTIME,
 		.place = PLACE,
+		.empty = EMPTY,
 		.denied = denied,
 		.n_denied = TN_ARRAY_LEN(denied),
 		.sync_fd = seed % 2 ? 9 : -1,

@@ -30,8 +30,14 @@ case_with_the_parent_bound_at_another_place() {
 
 case_with_the_home_named_as_workspace() { uncover --workspace "$HOME"; }
 
+# Capabilities over its own mount namespace. With another uid or gid bubblewrap makes a second user
+# namespace, and they would be worth nothing.
+CAPABLE=()
+for word in --unshare-user --uid 0 --gid 0 --cap-add ALL; do CAPABLE+=(--bwrap-arg "$word"); done
+
 case_with_capabilities_in_the_payloads_user_namespace() {
-	uncover --bwrap-arg --unshare-user --bwrap-arg --uid --bwrap-arg 0 --bwrap-arg --cap-add --bwrap-arg ALL
+	runs 0 tmpnest run "${CAPABLE[@]}" -- mount -t tmpfs none /mnt
+	uncover "${CAPABLE[@]}"
 }
 
 case_covers_are_read_only_and_small() {
@@ -41,9 +47,25 @@ case_covers_are_read_only_and_small() {
 	while read -r _ _ _ options _; do
 		contains 'options of a cover' ",$options," ,ro,
 	done <<<"$out"
-	# and if it could be written to after all: one page, and a few names (0 would be: no limit)
-	runs 0 tmpnest run -- stat -f -c '%b %S %c' "$TMPNEST_STORE_DIR"
-	equal 'blocks, their size and names of the cover' "$out" '1 4096 8'
+	# and if they could be written to after all: one page, and a few names (0 would be: no limit)
+	local look=(stat -f -c '%b %S %c' "$TMPNEST_STORE_DIR" "$TMPNEST_RUNTIME_DIR") sandbox
+	for sandbox in 'tmpnest run' 'tmpnest-bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid --unshare-user'; do
+		# shellcheck disable=SC2086  # words
+		runs 0 $sandbox -- "${look[@]}"
+		equal "blocks, their size and names of the covers by $sandbox" "$(xargs <<<"$out")" '1 4096 8 1 4096 8'
+	done
+}
+
+# They may unmount what bubblewrap mounted, but make nothing writable of it.
+case_covers_stay_read_only_for_capabilities() {
+	# shellcheck disable=SC2016
+	runs 0 tmpnest run "${CAPABLE[@]}" -- sh -c '
+		for cover; do
+			mount -o remount,bind,rw "$cover"
+			mount -o remount,rw "$cover"
+			touch "$cover/x" && echo "written: $cover"
+		done 2>/dev/null; true' - "$TMPNEST_STORE_DIR" "$TMPNEST_RUNTIME_DIR"
+	equal 'what was written' "$out" ''
 }
 
 case_the_view_shows_only_at_tmp_and_var_tmp() {

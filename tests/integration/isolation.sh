@@ -141,7 +141,10 @@ case_nothing_of_ours_is_made_in_the_hosts_tmp() {
 	lacks 'in the host' "$out" /tmp/
 }
 
+# It does not see the others' processes; that it has no rights over what is in another user namespace
+# stands behind that, so it is looked at by itself.
 case_another_sandbox_cannot_look_through_proc() {
+	runs 1 tmpnest run -- test -e "/proc/$$"
 	background holder tmpnest run --nest a -- sh -c 'echo secret >/tmp/f; echo made; exec sleep 60'
 	wait_for_line holder made
 	runs 0 tmpnest run -- sh -c 'for p in /proc/[0-9]*; do cat $p/root/tmp/f 2>/dev/null; done; true'

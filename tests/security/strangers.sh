@@ -50,17 +50,46 @@ for i in range(times):
 print("sent", flush=True)
 os.kill(os.getpid(), 9)  # it does not close them itself
 END
+	cat >"$TT_WORK/flood.py" <<'END'
+import array, os, socket, sys, time
+place, attach, control = sys.argv[1:4]
+rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [os.open(place, os.O_RDWR)] * 15))]
+many = []
+for path, kind in ((attach, socket.SOCK_SEQPACKET), (control, socket.SOCK_STREAM)):
+    for i in range(10):
+        s = socket.socket(socket.AF_UNIX, kind)
+        s.connect(path)
+        many.append(s)
+time.sleep(1)  # all are accepted: nothing speaks against them yet
+for i in range(40):  # on the last one again and again; no message is ever whole
+    for s in many[-1:] if i else many:
+        try: s.sendmsg([b"x"], rights)
+        except OSError: pass  # turned away
+print("sent", flush=True)
+os.kill(os.getpid(), 9)
+END
 	chmod 644 "$TT_WORK"/*.py
 }
 
-case_a_descriptor_that_cannot_be_closed_holds_nobody_up() {
-	own_daemon
+serve_deaf() {
 	write_server
 	mkdir "$TT_WORK/deaf"
-	tmpnest run --nest before -- true
 	background server "$TT_PYTHON" "$TT_WORK/server.py" "$TT_WORK/deaf"
 	trap 'status=$?; end_background; umount -l "$TT_WORK/deaf" 2>/dev/null || true; set +e; (exit $status); end_case' EXIT
 	wait_for_line server mounted
+}
+
+# Descriptors of the worker on the file system that never answers, but for those that are being
+# closed: each has a thread then. To look asks nobody.
+strange_descriptors() { find "/proc/$WORKER/fd" -lname '*/file' | wc -l; }
+no_strange_descriptor() { [ "$(strange_descriptors)" -eq 0 ]; }
+threads() { ls "/proc/$WORKER/task" | wc -l; }
+threads_are_fewer_than() { [ "$(threads)" -lt "$1" ]; }
+
+case_a_descriptor_that_cannot_be_closed_holds_nobody_up() {
+	own_daemon
+	tmpnest run --nest before -- true
+	serve_deaf
 	as_user_words
 	background sender "${AS_USER[@]}" "$TT_PYTHON" "$TT_WORK/send.py" "$TT_WORK/deaf/file" \
 		"$TMPNEST_RUNTIME_DIR/attach.sock" "$TMPNEST_RUNTIME_DIR/control.sock" 8
@@ -75,6 +104,36 @@ case_a_descriptor_that_cannot_be_closed_holds_nobody_up() {
 	umount -l "$TT_WORK/deaf" || true
 	eventually 20 as_user timeout 10 tmpnest ls --system
 	tmpnest evict --force before
+}
+
+# Nor do many of them: what waits of one user is little, the rest is not received, and none is left
+# open. On connections that he made before, and again and again on one, as well.
+case_a_flood_of_them_leaves_none() {
+	local before
+	own_daemon
+	tmpnest run -- true
+	WORKER=$(worker_pid) # it cannot be asked for when everybody is turned away
+	before=$(threads)
+	serve_deaf
+	as_user_words
+	background sender "${AS_USER[@]}" "$TT_PYTHON" "$TT_WORK/flood.py" "$TT_WORK/deaf/file" \
+		"$TMPNEST_RUNTIME_DIR/attach.sock" "$TMPNEST_RUNTIME_DIR/control.sock"
+	wait_for_line sender sent
+	wait_for_line server 'asked: 25'
+	runs 0 timeout 30 tmpnest run -- true
+	runs 0 timeout 30 tmpnest ls
+	# on each socket less than WAITING_OF_UID and one message more; the control socket closes the
+	# proofs of the connections as well, when their time is over
+	sleep 11
+	echo "threads: $before before, $(threads) now; descriptors: $(strange_descriptors)"
+	at_least 'threads that close' "$(threads)" $((before + 8))
+	at_most 'threads that close' "$(threads)" $((before + 2 * (3 + 16) + 10))
+	no_strange_descriptor || fail "$(strange_descriptors) descriptors are left open"
+	end_background
+	umount -l "$TT_WORK/deaf" || true
+	eventually 20 threads_are_fewer_than $((before + 4))
+	no_strange_descriptor || fail "$(strange_descriptors) descriptors are left open"
+	eventually 20 as_user timeout 10 tmpnest ls --system
 }
 
 main "$@"

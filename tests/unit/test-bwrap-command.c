@@ -32,7 +32,10 @@ static int setup(void **state)
 
 	fixture = (Fixture){
 		.plan = {.cwd = cwd, .tmp = tmp, .var_tmp = var_tmp},
-		.place = {.view = "/run/tn/view", .runtime = "/run/tn", .store = "/var/lib/tn"},
+		.place = {.view = "/run/tn/view",
+			  .empty = "/run/tn/empty",
+			  .runtime = "/run/tn",
+			  .store = "/var/lib/tn"},
 		.command = {command, argument, NULL},
 		.input = {.bwrap = "/usr/bin/bwrap",
 			  .lease = 11,
@@ -112,7 +115,7 @@ static void order(void **state)
 	workspace = find(f, "--bind", "/home/eve/ws", "/home/eve/ws");
 	bind = find(f, "--ro-bind", "/opt/x", "/tmp/x");
 	passed = find(f, "--hostname", "nest", NULL);
-	cover = find(f, "--tmpfs", "/run/tn", "--remount-ro");
+	cover = find(f, "--ro-bind", "/run/tn/empty", "/run/tn");
 	end = find(f, "--", "/proc/self/fd/13", "-");
 
 	assert_string_equal(f->words.items[0], "/usr/bin/bwrap");
@@ -124,9 +127,8 @@ static void order(void **state)
 	assert_true(workspace < bind && bind < passed);
 	/* nothing that mounts comes after the cover */
 	assert_true(passed < cover && cover < end);
-	assert_true(find(f, "--ro-bind", NULL, NULL) < cover);
+	assert_int_equal(find(f, "--ro-bind", NULL, NULL), cover);
 	assert_true(find(f, "--bind", NULL, NULL) < cover);
-	assert_int_equal(find(f, "--remount-ro", "/run/tn", NULL), cover + 2);
 	/* what the nest denies is not mounted */
 	assert_int_equal(count(f, "/tmp/y"), 0);
 	/* the command's words are the last ones, untouched */
@@ -225,12 +227,12 @@ static void covers(void **state)
 	f->plan.passed = passed;
 	f->plan.n_passed = TN_ARRAY_LEN(passed);
 	build(f);
-	assert_true(find(f, "--tmpfs", "/run/tn", "--remount-ro") > 0);
-	assert_true(find(f, "--tmpfs", "/tmp/run/tn", "--remount-ro") > 0);
-	assert_true(find(f, "--tmpfs", "/srv", "--remount-ro") > 0);
+	assert_true(find(f, "--ro-bind", "/run/tn/empty", "/run/tn") > 0);
+	assert_true(find(f, "--ro-bind", "/run/tn/empty", "/tmp/run/tn") > 0);
+	assert_true(find(f, "--ro-bind", "/run/tn/empty", "/srv") > 0);
 	/* something else lies on top of that one */
-	assert_int_equal(find(f, "--tmpfs", "/media/run/tn", NULL), -1);
-	assert_int_equal(count(f, "--tmpfs"), 3);
+	assert_int_equal(find(f, "--ro-bind", "/run/tn/empty", "/media/run/tn"), -1);
+	assert_int_equal(count(f, "/run/tn/empty"), 3);
 }
 
 static void shown_at(void **state)

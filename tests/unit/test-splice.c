@@ -124,6 +124,7 @@ static size_t split(char *text, const char **words, size_t max)
 }
 
 #define PLACE "/run/user/9/nest/view"
+#define EMPTY "/run/user/9/nest/empty"
 #define VIEW "--bind " PLACE "/tmp /tmp"
 
 typedef struct Case {
@@ -145,7 +146,7 @@ typedef struct Case {
 static const Case anchors[] = {
 	{"root bind", "--ro-bind / / --proc /proc -- sh",
 	 "--ro-bind / / " VIEW " --proc /proc "
-	 "--tmpfs /run/user/9/nest --remount-ro /run/user/9/nest"},
+	 "--ro-bind " EMPTY " /run/user/9/nest"},
 	{"no mount at / or /tmp: before the first operation on files",
 	 "--unshare-pid --dir /etc --ro-bind /bin /bin sh",
 	 "--unshare-pid " VIEW " --dir /etc --ro-bind /bin /bin"},
@@ -191,15 +192,15 @@ static const Case anchors[] = {
 	 NULL, "6", .no_view = true},
 	{"/tmp as relative link", "--ro-bind /bin /bin --ro-bind / / --bind /tmp/ws /tmp/ws sh",
 	 "--ro-bind /bin /bin --ro-bind / / --bind " PLACE "/tmp /private/tmp "
-	 "--bind /tmp/ws /private/tmp/ws --tmpfs /run/user/9/nest --remount-ro /run/user/9/nest",
+	 "--bind /tmp/ws /private/tmp/ws --ro-bind " EMPTY " /run/user/9/nest",
 	 "d:/tmp/ws", .host = "/tmp>private/tmp /private/tmp/ws/", .host_tmp = "/private/tmp"},
 	{"/tmp as absolute link", "--ro-bind / / --dir /tmp/d --tmpfs /tmp/a/../b sh",
 	 "--ro-bind / / --bind " PLACE "/tmp /private/tmp --dir /private/tmp/d --tmpfs "
-	 "/private/tmp/b --tmpfs /run/user/9/nest --remount-ro /run/user/9/nest",
+	 "/private/tmp/b --ro-bind " EMPTY " /run/user/9/nest",
 	 "d:/tmp/b", .host = "/tmp>/private/tmp /private/tmp/ws/", .host_tmp = "/private/tmp"},
 	{"a mount above a linked /tmp", "--bind / / --tmpfs /private sh",
 	 "--bind / / --tmpfs /private --bind " PLACE "/tmp /private/tmp "
-	 "--tmpfs /run/user/9/nest --remount-ro /run/user/9/nest",
+	 "--ro-bind " EMPTY " /run/user/9/nest",
 	 .host = "/tmp>/private/tmp /private/tmp/ws/", .host_tmp = "/private/tmp"},
 	{"remount of the view is the caller's", "--tmpfs /tmp --remount-ro /tmp sh",
 	 VIEW " --remount-ro /tmp"},
@@ -213,7 +214,7 @@ static const Case anchors[] = {
 	 VIEW " --bind " PLACE "/var-tmp /var/tmp --ro-bind /bin /bin", .var_tmp = true},
 };
 
-#define COVER " --tmpfs /run/user/9/nest --remount-ro /run/user/9/nest"
+#define COVER " --ro-bind " EMPTY " /run/user/9/nest"
 
 static const Case replays[] = {
 	{"proxy sockets", "--bind /tmp/http.sock /tmp/http.sock --setenv A b --ro-bind / / sh",
@@ -308,15 +309,15 @@ static const Case mounts[] = {
 	 "/private/tmp/claude --bind /private/tmp/claude /private/tmp/claude sh",
 	 "--ro-bind / / " VIEW " --bind /private/tmp/claude /private/tmp/claude --tmpfs "
 	 "/private/tmp/claude --bind /private/tmp/claude /private/tmp/claude" COVER
-	 " --tmpfs /private/tmp/claude --remount-ro /private/tmp/claude",
+	 " --ro-bind " EMPTY " /private/tmp/claude",
 	 NULL, "7", .host = "/private/tmp/claude/x"},
 	{"... as a file, also by the rule of another spelling", "--ro-bind / / sh",
 	 "--ro-bind / / " VIEW COVER " --ro-bind /dev/null /private/tmp/third", NULL, "7",
 	 .host = "/private/tmp/third"},
 	{"... mounted by the line under another root",
 	 "--tmpfs / --ro-bind /home/u/ws /private/tmp/claude sh",
-	 "--tmpfs / " VIEW " --ro-bind /home/u/ws /private/tmp/claude --tmpfs "
-	 "/private/tmp/claude --remount-ro /private/tmp/claude",
+	 "--tmpfs / " VIEW " --ro-bind /home/u/ws /private/tmp/claude --ro-bind " EMPTY
+	 " /private/tmp/claude",
 	 NULL, "7"},
 	{"... not where a later mount hides it", "--ro-bind / / --tmpfs /private sh",
 	 "--ro-bind / / " VIEW " --tmpfs /private" COVER, .host = "/private/tmp/claude/x"},
@@ -349,21 +350,17 @@ static const Case mounts[] = {
 
 static const Case covers[] = {
 	{"host root elsewhere", "--ro-bind /bin /bin --bind / /mnt sh",
-	 VIEW " --ro-bind /bin /bin --bind / /mnt --tmpfs /mnt/run/user/9/nest --remount-ro "
-	      "/mnt/run/user/9/nest"},
+	 VIEW " --ro-bind /bin /bin --bind / /mnt --ro-bind " EMPTY " /mnt/run/user/9/nest"},
 	{"a directory on the way", "--tmpfs / --bind /run/user /r sh",
-	 "--tmpfs / " VIEW " --bind /run/user /r --tmpfs /r/9/nest --remount-ro /r/9/nest"},
+	 "--tmpfs / " VIEW " --bind /run/user /r --ro-bind " EMPTY " /r/9/nest"},
 	{"the runtime directory itself", "--tmpfs / --bind /run/user/9/nest /r sh",
-	 "--tmpfs / " VIEW " --bind /run/user/9/nest /r --tmpfs /r --remount-ro /r"},
+	 "--tmpfs / " VIEW " --bind /run/user/9/nest /r --ro-bind " EMPTY " /r"},
 	{"by a link", "--tmpfs / --bind /var/run /r sh",
-	 "--tmpfs / " VIEW
-	 " --bind /var/run /r --tmpfs /r/user/9/nest --remount-ro /r/user/9/nest"},
+	 "--tmpfs / " VIEW " --bind /var/run /r --ro-bind " EMPTY " /r/user/9/nest"},
 	{"by a descriptor", "--tmpfs / --ro-bind-fd 6 /r sh",
-	 "--tmpfs / " VIEW " --ro-bind-fd 6 /r --tmpfs /r/run/user/9/nest --remount-ro "
-	 "/r/run/user/9/nest"},
+	 "--tmpfs / " VIEW " --ro-bind-fd 6 /r --ro-bind " EMPTY " /r/run/user/9/nest"},
 	{"at a destination that leads out of the root", "--ro-bind /srv/rootfs / --bind / /out sh",
-	 "--ro-bind /srv/rootfs / " VIEW " --bind / /out --tmpfs /out/run/user/9/nest --remount-ro "
-	 "/out/run/user/9/nest"},
+	 "--ro-bind /srv/rootfs / " VIEW " --bind / /out --ro-bind " EMPTY " /out/run/user/9/nest"},
 	{"at a destination that is a link of the root", "--ro-bind / / --bind /run /var/run sh",
 	 "--ro-bind / / " VIEW " --bind /run /var/run" COVER},
 	{"hidden later", "--ro-bind / / --tmpfs /run sh", "--ro-bind / / " VIEW " --tmpfs /run"},
@@ -372,8 +369,7 @@ static const Case covers[] = {
 	{"hidden and shown again", "--ro-bind / / --tmpfs /run --bind /run/user /run/user sh",
 	 "--ro-bind / / " VIEW " --tmpfs /run --bind /run/user /run/user" COVER},
 	{"twice", "--ro-bind / / --bind / /mnt sh",
-	 "--ro-bind / / " VIEW " --bind / /mnt" COVER
-	 " --tmpfs /mnt/run/user/9/nest --remount-ro /mnt/run/user/9/nest"},
+	 "--ro-bind / / " VIEW " --bind / /mnt" COVER " --ro-bind " EMPTY " /mnt/run/user/9/nest"},
 	{"shown nowhere", "--ro-bind /etc /etc --ro-bind /home /home sh",
 	 VIEW " --ro-bind /etc /etc --ro-bind /home /home"},
 	{"under a root that is not the host's", "--ro-bind /srv/rootfs / --ro-bind /etc /etc sh",
@@ -389,8 +385,8 @@ static const Case covers[] = {
 	 "--ro-bind / / --tmpfs /run --dir /run/user/9/nest/x sh",
 	 "--ro-bind / / " VIEW " --tmpfs /run --dir /run/user/9/nest/x"},
 	{"a bind below /tmp", "--ro-bind / / --bind / /tmp/host sh",
-	 "--ro-bind / / " VIEW " --bind / /tmp/host" COVER
-	 " --tmpfs /tmp/host/run/user/9/nest --remount-ro /tmp/host/run/user/9/nest",
+	 "--ro-bind / / " VIEW " --bind / /tmp/host" COVER " --ro-bind " EMPTY
+	 " /tmp/host/run/user/9/nest",
 	 "d:/tmp/host"},
 	{"a bind below /tmp that the view hides", "--bind / /tmp/host --tmpfs /tmp sh",
 	 "--bind / /tmp/host " VIEW},
@@ -625,6 +621,7 @@ static void run_case(const Case *row)
 	TnSpliceReply reply = {
 		.runtime_dir = "/run/user/9/nest",
 		.place = PLACE,
+		.empty = EMPTY,
 		.denied = denied,
 		.n_denied = TN_ARRAY_LEN(denied),
 		.exists = exists,
