@@ -83,20 +83,38 @@ int tn_replace_file(int dir, const char *name, const void *data, size_t size, mo
 	return r;
 }
 
+/* Room for more of a text of max bytes at most, and a NUL. 0 or -ENOMEM. */
+static int make_room(char **text, size_t *room, size_t max)
+{
+	size_t more = *room ? *room * 2 : 4096;
+	char *bigger;
+
+	if (more > max)
+		more = max;
+	bigger = realloc(*text, more + 1);
+	if (!bigger)
+		return -ENOMEM;
+	*text = bigger;
+	*room = more;
+	return 0;
+}
+
 ssize_t tn_read_file(int dir, const char *name, size_t max, char **ret)
 {
 	TN_AUTOFREE char *text = NULL;
 	TN_AUTOFD fd = tn_open_beneath(dir, name, O_RDONLY, 0);
-	size_t used = 0;
+	size_t used = 0, room = 0;
 
 	if (fd < 0)
 		return fd;
-	text = malloc(max + 1);
-	if (!text)
+	if (make_room(&text, &room, max) < 0)
 		return -ENOMEM;
 	while (used < max) {
-		ssize_t n = read(fd, text + used, max - used);
+		ssize_t n;
 
+		if (used == room && make_room(&text, &room, max) < 0)
+			return -ENOMEM;
+		n = read(fd, text + used, room - used);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

@@ -180,8 +180,11 @@ static int add_word(TnBwrapLine *line, const char *word)
 
 static int find_option(const char *word)
 {
+	if (strncmp(word, "--", 2) != 0)
+		return -1;
+	/* By its letter first: that leaves few names to compare. */
 	for (int i = 0; i < TN_BWRAP_N_OPTIONS; i++)
-		if (strcmp(options[i].name, word) == 0)
+		if (options[i].name[2] == word[2] && strcmp(options[i].name, word) == 0)
 			return i;
 	return -1;
 }

@@ -139,14 +139,12 @@ bool tn_splice_mounts(const TnSplice *splice, size_t index)
 	       tn_bwrap_traits(splice->line->ops[index].option) & TN_BWRAP_MOUNTS;
 }
 
-/* True when the mount of operation index, whose destination holds path, has path in it. */
+/* True when the mount of operation index, whose destination lies above path, has path in it. */
 static bool mount_holds(TnSplice *splice, size_t index, const char *path)
 {
 	const TnSpliceOp *op = &splice->ops[index];
 	const char *inside, *real;
 
-	if (strcmp(op->dest, path) == 0)
-		return true;
 	if (!op->source)
 		return false;
 	inside = tn_pool_join(&splice->pool, op->source, tn_splice_rest(path, op->dest));

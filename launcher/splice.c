@@ -498,6 +498,8 @@ int tn_splice_plan(TnSplice *splice, const TnBwrapLine *line, const TnSpliceFact
 	find_view(splice, TN_SPLICE_TMP, facts->host_tmp);
 	find_view(splice, TN_SPLICE_VAR_TMP, facts->host_var_tmp);
 	refuse_lacking(splice);
+	if (splice->oom)
+		return -ENOMEM;
 	if (splice->refused)
 		return -EINVAL;
 	add_replays(splice, TN_SPLICE_TMP);

@@ -82,7 +82,9 @@ static void play(TnWire *wire, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static uint8_t reply[TN_REPLY_SIZE]; /* the sanitizer takes its time over large ones */
 	TnWireSpec spec = {
+		.reply = reply,
 		.base = tn_scratch_tmpfs(),
 		.bytes = 2 << 20,
 		.inodes = 100,

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -33,24 +32,32 @@ bool tn_scratch_new(TnScratch *ret, const char *base)
 	return ret->dir >= 0;
 }
 
-static int open_up(const char *path, const struct stat *st, int type, struct FTW *ftw)
+/* Everything in dir, which it takes, as far as descriptors reach. */
+static void delete_below(int dir)
 {
-	(void)st;
-	(void)ftw;
-	if (type == FTW_D || type == FTW_DNR)
-		chmod(path, 0700);
-	return 0;
+	DIR *stream = dir < 0 ? NULL : fdopendir(dir);
+	struct dirent *entry;
+
+	if (!stream) {
+		if (dir >= 0)
+			close(dir);
+		return;
+	}
+	while ((entry = readdir(stream))) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		    unlinkat(dir, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
+			continue;
+		if (fchmodat(dir, name, 0700, 0) == 0)
+			delete_below(
+				openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+		unlinkat(dir, name, AT_REMOVEDIR);
+	}
+	closedir(stream);
 }
 
-static int delete_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-/* nftw(3) knows no path that is longer than calls take. */
+/* What is deeper than one may have descriptors. */
 static void remove_deep(const char *path)
 {
 	pid_t pid = fork();
@@ -65,9 +72,9 @@ static void remove_deep(const char *path)
 
 void tn_scratch_remove(TnScratch *scratch)
 {
-	nftw(scratch->path, open_up, 32, FTW_PHYS);
-	nftw(scratch->path, delete_one, 32, FTW_PHYS | FTW_DEPTH);
-	if (access(scratch->path, F_OK) == 0)
+	fchmod(scratch->dir, 0700);
+	delete_below(openat(scratch->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (rmdir(scratch->path) != 0)
 		remove_deep(scratch->path);
 	close(scratch->dir);
 }

@@ -66,7 +66,8 @@ void tn_wire_open(TnWire *wire, const TnWireSpec *spec)
 	assert_true(tn_scratch_new(&wire->scratch, spec->base));
 	assert_int_equal(tn_fdcache_new(&wire->dirs, 16), 0);
 	assert_int_equal(tn_fdcache_new(&wire->files, 16), 0);
-	wire->reply = malloc(TN_REPLY_SIZE);
+	wire->borrows_reply = spec->reply;
+	wire->reply = spec->reply ? spec->reply : malloc(TN_REPLY_SIZE);
 	build_nest(wire, spec);
 	assert_int_equal(tn_wire_lookup(wire, 1, "tmp"), 0);
 	wire->tmp = wire->entry.nodeid;
@@ -97,7 +98,8 @@ void tn_wire_close(TnWire *wire)
 	tn_fdcache_free(wire->dirs);
 	tn_fdcache_free(wire->files);
 	tn_scratch_remove(&wire->scratch);
-	free(wire->reply);
+	if (!wire->borrows_reply)
+		free(wire->reply);
 	assert_int_equal(tn_count_fds(), wire->fds);
 }
 

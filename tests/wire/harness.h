@@ -23,6 +23,7 @@ typedef struct TnWireSpec {
 	TnStoreKind kind;       /* the store's operations; TN_STORE_DEFAULT: dir */
 	bool many_owners, durable;
 	const char *deny[8], *read_only[8]; /* up to the first NULL */
+	uint8_t *reply; /* TN_REPLY_SIZE bytes that stay the caller's, or NULL */
 } TnWireSpec;
 
 typedef struct TnWire {
@@ -34,6 +35,7 @@ typedef struct TnWire {
 	uint64_t unique;
 	uint64_t tmp, var; /* nodeids of the subtrees, looked up once */
 	uint8_t *reply;    /* the last one, header and payload */
+	bool borrows_reply;
 	const uint8_t *out;
 	size_t out_size;
 	struct fuse_entry_out entry; /* of the last entry-returning helper that succeeded */
