@@ -46,7 +46,7 @@ static int measure(KillFile *kill_file, const char *directory, int n, int kills,
 	for (int i = 0; i < n; i++) {
 		double start;
 
-		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
 		atomic_store(&kill_file->first, kills);
 		start = now_ms();
 		if (statvfs(directory, &st) < 0)

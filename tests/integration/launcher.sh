@@ -9,7 +9,7 @@ daemons() {
 	local pid keepers=0
 	for pid in $(pgrep -f "tmpnestd .*--runtime-dir $TMPNEST_RUNTIME_DIR( |\$)"); do
 		case $(ps -o comm= -p "$pid") in
-		'' | tmpnestd-worker | tmpnestd-next) ;;
+		'' | tmpnestd-worker | tmpnestd-next | tmpnestd-memory) ;;
 		*) keepers=$((keepers + 1)) ;;
 		esac
 	done
