@@ -243,25 +243,7 @@ static void discard(int *fd, void *data)
 	tn_stranger_close(call->strangers, call->peer.uid, fd);
 }
 
-static void turn_away(TnAttachServer *server, int sock, const TnPeer *peer)
-{
-	TnAttachCall call = {.sock = sock,
-			     .peer = *peer,
-			     .reply = server->reply,
-			     .mount = -1,
-			     .lease = -1,
-			     .from = -1};
-
-	for (size_t i = 0; i < TN_SCM_MAX_FDS; i++)
-		call.fds[i] = -1;
-	tn_attach_refuse(server->verbs, &call, EAGAIN,
-			 "connection: too many of this user wait already (try again later)");
-	log_failure(server, &call);
-	deliver(server, &call);
-}
-
-/* Receives and answers what waits on sock. False: nothing is there yet. */
-static bool serve_socket(TnAttachServer *server, int sock, const TnPeer *peer)
+static TnAttachCall new_call(TnAttachServer *server, int sock, const TnPeer *peer)
 {
 	TnAttachCall call = {
 		.sock = sock,
@@ -273,6 +255,26 @@ static bool serve_socket(TnAttachServer *server, int sock, const TnPeer *peer)
 		.lease = -1,
 		.from = -1,
 	};
+
+	for (size_t i = 0; i < TN_SCM_MAX_FDS; i++)
+		call.fds[i] = -1;
+	return call;
+}
+
+static void turn_away(TnAttachServer *server, int sock, const TnPeer *peer)
+{
+	TnAttachCall call = new_call(server, sock, peer);
+
+	tn_attach_refuse(server->verbs, &call, EAGAIN,
+			 "connection: too many of this user wait already (try again later)");
+	log_failure(server, &call);
+	deliver(server, &call);
+}
+
+/* Receives and answers what waits on sock. False: nothing is there yet. */
+static bool serve_socket(TnAttachServer *server, int sock, const TnPeer *peer)
+{
+	TnAttachCall call = new_call(server, sock, peer);
 	ssize_t n;
 
 	/* Here and not only when it connects: it may have connected many times before. */

@@ -192,14 +192,21 @@ static int open_signals(void);
 
 static void note_for_successor(TnKeeper *keeper);
 
+/* Once no worker serves: ends what is left of any, and what nobody takes over. */
+static void end_remains(TnKeeper *keeper)
+{
+	tn_worker_process_end(&keeper->standby);
+	tn_worker_group_end(&keeper->remains);
+	tn_close(&keeper->refusals);
+}
+
 /* Returns only when that failed: the daemon goes on as it is. */
 static void become_new(TnKeeper *keeper)
 {
 	int r;
 
 	keeper->upgrading = false;
-	tn_worker_process_end(&keeper->standby);
-	tn_worker_group_end(&keeper->remains);
+	end_remains(keeper);
 	tn_log(TN_LOG_INFO, "upgrade: becoming %s", keeper->config->program);
 	tn_close(&keeper->signals);
 	note_for_successor(keeper);
@@ -212,8 +219,7 @@ static void hand_over(TnKeeper *keeper)
 {
 	int r;
 
-	tn_worker_process_end(&keeper->standby);
-	tn_worker_group_end(&keeper->remains);
+	end_remains(keeper);
 	note_for_successor(keeper);
 	r = tn_keeper_store_descriptors(keeper->config->notify_socket, keeper->env.state,
 					&keeper->signals, 1);
@@ -398,8 +404,9 @@ static void serve_signals(TnKeeper *keeper)
 				begin_stop(keeper);
 		}
 	}
-	/* Child signals coalesce: look at every one of any kind. The one in waiting first: if it has
-	 * ended too, there is no other signal that would tell so once it has been made the worker. */
+	/* Child signals coalesce: look at every one of any kind. The one in waiting first: if it
+	 * has ended too, there is no other signal that would tell so once it has been made the
+	 * worker. */
 	collect_standby(keeper);
 	collect_worker(keeper);
 	tn_worker_group_reap(&keeper->remains);
@@ -683,10 +690,8 @@ int tn_keeper_run(const TnKeeperConfig *config, char *why, size_t why_size)
 		tn_keeper_dirs_retire(&keeper.dirs);
 	tn_keeper_dirs_close(&keeper.dirs);
 	tn_close(&keeper.signals);
-	tn_worker_process_end(&keeper.standby);
 	tn_worker_process_end(&keeper.worker);
-	tn_worker_group_end(&keeper.remains);
-	tn_close(&keeper.refusals);
+	end_remains(&keeper);
 	tn_state_free(keeper.env.state);
 	return r;
 }

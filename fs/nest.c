@@ -24,7 +24,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 
 /* --- birth and death ----------------------------------------------------------------------- */
 
@@ -462,20 +461,6 @@ void tn_nest_detach(TnNest *nest, uint64_t attachment_id)
 #define REFUND_STEPS_MOST 100
 #define ROOM_ENOUGH (UINT64_C(1) << 20) /* what is about to be written need not be known then */
 
-/* The nest's refund_lock is held. True when there was a refund. */
-static bool wait_for_refund(TnNest *nest)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += REFUND_STEP_NS;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_nsec -= 1000000000L;
-		until.tv_sec++;
-	}
-	return pthread_cond_timedwait(&nest->refunded, &nest->refund_lock, &until) == 0;
-}
-
 /*
  * Waits for a refund, when one may be under way: a deleted file is given back at its
  * FORGET, which the kernel has queued before the next request but which another thread may
@@ -494,7 +479,7 @@ static bool await_refund(TnNest *nest)
 	for (int i = 0; i < REFUND_STEPS_MOST && !refunded; i++) {
 		if (tn_serve_has_settled(nest->serve, nest->device, &wait))
 			break;
-		refunded = wait_for_refund(nest);
+		refunded = tn_cond_wait_for(&nest->refunded, &nest->refund_lock, REFUND_STEP_NS);
 	}
 	nest->refund_waiters--;
 	pthread_mutex_unlock(&nest->refund_lock);

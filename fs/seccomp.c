@@ -192,7 +192,6 @@ int tn_seccomp_install(void)
 	r = install(SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER |
 						    SECCOMP_FILTER_FLAG_TSYNC |
 						    SECCOMP_FILTER_FLAG_TSYNC_ESRCH);
-
 	if (r != -EBUSY)
 		return r == -EINVAL ? -ENOSYS : r;
 	r = install(SECCOMP_RET_ERRNO | ENOSYS, SECCOMP_FILTER_FLAG_TSYNC);

@@ -329,20 +329,6 @@ void tn_serve_end_wait(TnServe *serve, const TnNest *nest)
 	pthread_mutex_unlock(&serve->lock);
 }
 
-/* The lock is held. */
-static void wait_for_leaving(TnServe *serve)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += KICK_AGAIN_NS;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_nsec -= 1000000000L;
-		until.tv_sec++;
-	}
-	pthread_cond_clockwait(&serve->left, &serve->lock, CLOCK_MONOTONIC, &until);
-}
-
 void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
 {
 	TnServeChannel *channel = NULL;
@@ -366,7 +352,7 @@ void tn_serve_remove(TnServe *serve, TnNest *nest, int device)
 		epoll_ctl(serve->epoll, EPOLL_CTL_DEL, device, NULL);
 	while (channel->users > 0) {
 		tn_serve_kick_readers(serve, device);
-		wait_for_leaving(serve);
+		tn_cond_wait_for(&serve->left, &serve->lock, KICK_AGAIN_NS);
 	}
 	*channel = (TnServeChannel){0};
 	pthread_mutex_unlock(&serve->lock);

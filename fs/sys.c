@@ -155,3 +155,16 @@ int64_t tn_monotonic(void)
 {
 	return now(CLOCK_MONOTONIC);
 }
+
+bool tn_cond_wait_for(pthread_cond_t *cond, pthread_mutex_t *lock, long ns)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += ns;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, &until) == 0;
+}

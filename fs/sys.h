@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -38,3 +39,7 @@ uint64_t tn_random(void);
 /* CLOCK_REALTIME and CLOCK_MONOTONIC in nanoseconds. */
 int64_t tn_now(void);
 int64_t tn_monotonic(void);
+
+/* pthread_cond_timedwait(3) for so many nanoseconds, less than a second, whatever the clock is set
+ * to meanwhile. True when it was signalled. */
+bool tn_cond_wait_for(pthread_cond_t *cond, pthread_mutex_t *lock, long ns);
